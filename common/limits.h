@@ -1,0 +1,62 @@
+/* Every bound of the server that a client, a container or a file can reach, in one place. */
+#ifndef COMMON_LIMITS_H
+#define COMMON_LIMITS_H
+
+/* --- one HTTP request (worker) ---------------------------------------------------- */
+#define LIMIT_REQUEST_LINE 8192u     /* bytes; longer: 414. Browsers stop far below it */
+#define LIMIT_HEAD 16384u            /* bytes, request line and fields; longer: 431 */
+#define LIMIT_FIELDS 64u             /* header fields in one request; more: 431 */
+#define LIMIT_BODY (64u * 1024u)     /* bytes; the largest legal body is a chat message */
+#define LIMIT_HEAD_MS 10000u         /* absolute deadline for a whole head */
+#define LIMIT_BODY_MS 15000u         /* absolute deadline for a whole body */
+#define LIMIT_IDLE_MS 75000u         /* a kept-alive connection without a request */
+#define LIMIT_WRITE_STALL_MS 60000u  /* an answer of which the peer takes nothing */
+#define LIMIT_PATH_SEGMENT 256u      /* decoded bytes of one path segment */
+
+/* --- connections (worker) ----------------------------------------------------------- */
+#define LIMIT_CONNECTIONS 16384u     /* all workers together unless the settings say less */
+#define LIMIT_CONNECTIONS_PER_ADDRESS 1024u /* one remote address, all workers together;
+                                               loopback and Unix peers are exempt: a TLS
+                                               proxy is one address */
+#define LIMIT_ACCEPTS_PER_WAKE 16u   /* so that one burst cannot starve what is open */
+#define LIMIT_BAD_TOKENS_PER_MINUTE 30u /* per address, then 429 for failing ones only */
+
+/* --- WebSocket (worker) --------------------------------------------------------------- */
+#define LIMIT_WS_MESSAGE (64u * 1024u)  /* bytes of one message from a client; over: 1009 */
+#define LIMIT_WS_QUEUE (1024u * 1024u)  /* bytes waiting for one client before its source is
+                                           paused; a broadcast past it ends that client */
+#define LIMIT_WS_FRAGMENT (64u * 1024u) /* bytes we send in one frame */
+#define LIMIT_WS_PING_MS 20000u         /* under every proxy's 25..60 s idle limit */
+#define LIMIT_WS_CLOSE_MS 5000u         /* wait for the peer's close frame */
+
+/* --- files and documents ---------------------------------------------------------------- */
+#define LIMIT_RUN_FILE (32u * 1024u * 1024u) /* contract 4.4: 33,554,432 bytes */
+#define LIMIT_SUMMARY (8u * 1024u * 1024u)   /* contract 2.10: 8,388,608 bytes */
+#define LIMIT_DIALOG_ENTRIES 200000u         /* contract 4.4 */
+#define LIMIT_JSON_DEPTH 64u                 /* nesting; no document of the product has 10 */
+#define LIMIT_RUNS 200000u                   /* finished runs a worker keeps in its table */
+
+/* --- the command line interface (broker) ---------------------------------------------------- */
+#define LIMIT_CLI_MS 60000u               /* any short call; then SIGTERM, SIGKILL to the group */
+#define LIMIT_CLI_GRACE_MS 2000u          /* between the two signals */
+#define LIMIT_CLI_OUTPUT (32u * 1024u * 1024u) /* bytes of one listing */
+#define LIMIT_CLI_ERROR 512u              /* bytes of stderr kept: its last line */
+#define LIMIT_CLI_CALLS 32u               /* children at once; then "busy" */
+#define LIMIT_LIST_AGE_MS 1500u           /* an answer while people look is no older */
+#define LIMIT_LIST_WAIT_MS 2000u          /* no caller waits longer for the CLI */
+#define LIMIT_LIST_INTEREST_MS 5000u      /* without a caller for so long, refreshing stops */
+#define LIMIT_SCAN_AGE_MS 3000u           /* contract 10.2: finished runs */
+#define LIMIT_SCAN_BATCH (4u * 1024u * 1024u) /* bytes of summaries in one answer */
+#define LIMIT_SCAN_DEPTH 32u              /* directory levels below a results root */
+#define LIMIT_ROOTS 16u                   /* results roots */
+
+/* --- processes ------------------------------------------------------------------------------- */
+#define LIMIT_WORKERS 64u
+#define LIMIT_BROKER_PENDING 1024u   /* unanswered requests of one worker at the broker */
+#define LIMIT_LOG_LINE 1024u         /* bytes of one log line */
+#define LIMIT_RESTARTS 8u            /* of one role within LIMIT_RESTARTS_MS, then the server
+                                        stops with a reason */
+#define LIMIT_RESTARTS_MS 30000u
+#define LIMIT_STOP_MS 10000u         /* graceful stop of a child before SIGKILL */
+
+#endif

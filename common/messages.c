@@ -1,0 +1,60 @@
+/* The table of message shapes, and the rule for strings in fixed arrays. */
+#include "common/messages.h"
+
+#include <string.h>
+
+#define ASK(request, fds, answer, answer_fds)                                              \
+    .request_len = sizeof(struct request), .request_fds = (fds),                           \
+    .answer_len = sizeof(struct answer), .answer_fds_max = (answer_fds)
+
+static const struct message_shape shapes[MESSAGE_TYPES] = {
+    [MESSAGE_HELLO] = {.name = "HELLO", ASK(request_hello, 0, answer_hello, 0),
+                       .before_hello = true},
+    [MESSAGE_RUNS_LIST] = {.name = "RUNS_LIST",
+                           ASK(request_runs_list, 0, answer_runs_list, 1)},
+    [MESSAGE_RESULTS_SCAN] = {.name = "RESULTS_SCAN",
+                              ASK(request_results_scan, 0, answer_results_scan, 1)},
+    [MESSAGE_RUN_LOCATE] = {.name = "RUN_LOCATE",
+                            ASK(request_run_locate, 0, answer_run_locate, 0)},
+    [MESSAGE_RUN_FILE] = {.name = "RUN_FILE",
+                          ASK(request_run_file, 0, answer_run_file, 1)},
+    [MESSAGE_RUN_STOP] = {.name = "RUN_STOP", ASK(request_run, 0, answer_run, 0)},
+    [MESSAGE_RUN_REMOVE] = {.name = "RUN_REMOVE", ASK(request_run, 0, answer_run, 0)},
+    [MESSAGE_RUN_LOGS] = {.name = "RUN_LOGS", ASK(request_run, 0, answer_run_logs, 1)},
+    [MESSAGE_CHILD_END] = {.name = "CHILD_END",
+                           ASK(request_child_end, 0, answer_plain, 0)},
+    [MESSAGE_PEER_UID] = {.name = "PEER_UID",
+                          ASK(request_peer_uid, 1, answer_peer_uid, 0)},
+    [MESSAGE_EVENT_CHILD] = {.name = "EVENT_CHILD",
+                             .event_len = sizeof(struct event_child)},
+};
+
+const struct message_shape *
+message_shape(uint16_t type)
+{
+    if (type >= MESSAGE_TYPES || shapes[type].name == NULL)
+        return NULL;
+    return &shapes[type];
+}
+
+bool
+message_string_valid(const char *array, size_t size)
+{
+    size_t len = strnlen(array, size);
+
+    if (len == size)
+        return false;
+    for (size_t i = len; i < size; i++)
+        if (array[i] != '\0')
+            return false;
+    return true;
+}
+
+void
+message_string_set(char *array, size_t size, const char *text)
+{
+    size_t len = strnlen(text, size - 1);
+
+    memset(array, 0, size);
+    memcpy(array, text, len);
+}

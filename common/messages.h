@@ -1,0 +1,264 @@
+/*
+ * The whole vocabulary between a worker and the broker: the trust boundary in one file.
+ *
+ * A worker asks, the broker answers; the broker may also tell (events). Every message is one
+ * SOCK_SEQPACKET datagram holding exactly one of the structs below, plus exactly the number
+ * of descriptors its row in messages.c allows. A datagram of another length, type, order or
+ * descriptor count ends the channel and its worker (design R3). Strings are fixed arrays,
+ * NUL-terminated and NUL-padded to the end: a byte after the first NUL is malformed, so
+ * nothing of the sender's memory crosses by accident.
+ *
+ * The worker never names a path or an address. It names a run by its ID, a run directory by
+ * a reference that the broker gave out, and a file or port by an enum (design R2).
+ */
+#ifndef COMMON_MESSAGES_H
+#define COMMON_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MESSAGES_VERSION 1u
+
+#define MESSAGE_ID_SIZE 65u     /* run ID: 64 characters and NUL */
+#define MESSAGE_NAME_SIZE 129u  /* task, agent: 128 characters and NUL */
+#define MESSAGE_MODEL_SIZE 257u /* model: may hold '/' */
+#define MESSAGE_ERROR_SIZE 512u /* text for people, never interpreted */
+
+/* Requests have an answer of the same type; events have none. */
+enum message_type {
+    MESSAGE_HELLO = 1,     /* first message both ways; carries the version */
+    MESSAGE_RUNS_LIST,     /* the CLI's listing of live runs */
+    MESSAGE_RESULTS_SCAN,  /* what changed among the finished runs */
+    MESSAGE_RUN_LOCATE,    /* run directory of a live run -> reference */
+    MESSAGE_RUN_FILE,      /* read-only descriptor of one known file */
+    MESSAGE_RUN_STOP,
+    MESSAGE_RUN_REMOVE,
+    MESSAGE_RUN_LOGS,      /* pipe with the CLI's `runs logs --follow` */
+    MESSAGE_CHILD_END,     /* end a follower this worker started */
+    MESSAGE_PEER_UID,      /* who owns the other end of this connection */
+    MESSAGE_EVENT_CHILD,   /* event: a follower ended */
+    MESSAGE_TYPES
+};
+
+/* Meaning of `status` in every answer. */
+enum answer_status {
+    ANSWER_OK = 0,
+    ANSWER_REFUSED,   /* policy says no (hosted, terminal off, form of a field) */
+    ANSWER_NOT_FOUND, /* no such run, file, reference */
+    ANSWER_AMBIGUOUS, /* several runs have this ID (CLI status 4) */
+    ANSWER_TOO_LARGE, /* over the file limit */
+    ANSWER_BUSY,      /* a bound is reached: try again */
+    ANSWER_TIMEOUT,   /* the CLI took longer than its limit */
+    ANSWER_FAILED,    /* anything else; `error` where there is one */
+    ANSWER_STATUSES
+};
+
+enum run_file {
+    RUN_FILE_SUMMARY = 1,     /* summary.json */
+    RUN_FILE_RESULT,          /* result.json */
+    RUN_FILE_FINAL_PATCH,     /* final.patch */
+    RUN_FILE_REFERENCE_PATCH, /* reference.patch */
+    RUN_FILE_REVIEW,          /* post-review.txt */
+    RUN_FILE_DIALOG,          /* archive/dialog.jsonl */
+    RUN_FILE_AGENT_LOG,       /* agent.log */
+    RUN_FILE_EVALUATOR_LOG,   /* evaluator.log */
+    RUN_FILES
+};
+
+struct message_head {
+    uint16_t type;     /* enum message_type */
+    uint16_t reserved; /* zero */
+    uint32_t seq;      /* the asker's number, echoed in the answer; 0 in events */
+};
+
+/* --- requests ---------------------------------------------------------------------- */
+
+struct request_hello {
+    struct message_head head;
+    uint32_t version; /* MESSAGES_VERSION */
+    uint32_t reserved;
+};
+
+/* Ask for the live runs. Answered at once from what is known unless nothing fresh is; then
+ * within LIMIT_LIST_WAIT_MS. With `no_wait` always at once (health). */
+struct request_runs_list {
+    struct message_head head;
+    uint64_t generation; /* of the listing the worker holds; 0: none */
+    uint32_t no_wait;    /* 0 or 1 */
+    uint32_t reserved;
+};
+
+/* Ask what changed among finished runs since `generation` of `epoch`. */
+struct request_results_scan {
+    struct message_head head;
+    uint64_t epoch;      /* of the broker that gave `generation`; 0: none */
+    uint64_t generation; /* 0: everything */
+};
+
+/* Find <root>/<task>/<model>/<agent>/<run_id> below a results root. */
+struct request_run_locate {
+    struct message_head head;
+    char run_id[MESSAGE_ID_SIZE];
+    char task[MESSAGE_NAME_SIZE];
+    char agent[MESSAGE_NAME_SIZE];
+    char model[MESSAGE_MODEL_SIZE];
+    uint8_t reserved[4];
+};
+
+struct request_run_file {
+    struct message_head head;
+    uint64_t epoch; /* of the reference */
+    uint64_t ref;   /* run directory, from a scan or RUN_LOCATE */
+    uint32_t file;  /* enum run_file */
+    uint32_t reserved;
+};
+
+/* RUN_STOP, RUN_REMOVE, RUN_LOGS */
+struct request_run {
+    struct message_head head;
+    char run_id[MESSAGE_ID_SIZE];
+    uint8_t reserved[7];
+};
+
+struct request_child_end {
+    struct message_head head;
+    uint64_t child; /* from answer_run_logs */
+};
+
+/* With exactly one descriptor: the accepted connection itself, so that the broker asks the
+ * kernel about this socket and not about a four-tuple somebody names. */
+struct request_peer_uid {
+    struct message_head head;
+};
+
+/* --- answers ------------------------------------------------------------------------- */
+
+struct answer_hello {
+    struct message_head head;
+    uint32_t status;
+    uint32_t version;
+    uint64_t epoch; /* changes with every broker process */
+};
+
+/* One descriptor (sealed memfd with the CLI's JSON) iff status is OK and the generation
+ * differs from the one held. `failing_ms` > 0: the newest attempts failed, since when. */
+struct answer_runs_list {
+    struct message_head head;
+    uint32_t status; /* OK: a listing exists (maybe old); FAILED: none was ever had;
+                        BUSY: none yet, the first attempt is still under way */
+    uint32_t reserved;
+    uint64_t generation;
+    uint64_t size;       /* bytes in the memfd */
+    uint64_t age_ms;     /* of the listing */
+    uint64_t failing_ms; /* since the first failure after the last success; 0: none */
+    char error[MESSAGE_ERROR_SIZE]; /* of the newest failure: reason for people */
+};
+
+/* One descriptor (sealed memfd of scan_record's) iff size > 0. Apply the records, then ask
+ * again with `generation` while `more`. */
+struct answer_results_scan {
+    struct message_head head;
+    uint32_t status;
+    uint32_t more;       /* 0 or 1: further records wait */
+    uint64_t epoch;      /* if it is not the one asked with: forget all, this is everything */
+    uint64_t generation; /* ask with this next time */
+    uint64_t size;       /* bytes of records */
+};
+
+struct answer_run_locate {
+    struct message_head head;
+    uint32_t status;
+    uint32_t reserved;
+    uint64_t epoch;
+    uint64_t ref;
+};
+
+/* One descriptor iff OK. */
+struct answer_run_file {
+    struct message_head head;
+    uint32_t status;
+    uint32_t reserved;
+    uint64_t size;     /* bytes when opened */
+    int64_t mtime_ns;  /* since the epoch */
+    uint64_t inode;    /* tells a replaced file from a grown one */
+};
+
+/* RUN_STOP, RUN_REMOVE */
+struct answer_run {
+    struct message_head head;
+    uint32_t status;
+    uint32_t reserved;
+    char error[MESSAGE_ERROR_SIZE];
+};
+
+/* One descriptor (pipe, read end) iff OK. */
+struct answer_run_logs {
+    struct message_head head;
+    uint32_t status;
+    uint32_t reserved;
+    uint64_t child; /* names the follower in CHILD_END and EVENT_CHILD */
+};
+
+struct answer_plain {
+    struct message_head head;
+    uint32_t status;
+    uint32_t reserved;
+};
+
+struct answer_peer_uid {
+    struct message_head head;
+    uint32_t status; /* OK: uid known; NOT_FOUND: the kernel does not tell */
+    uint32_t uid;
+};
+
+/* --- events ---------------------------------------------------------------------------- */
+
+/* A follower ended. Bytes may still be in its pipe: read to the end of file first. */
+struct event_child {
+    struct message_head head;
+    uint64_t child;
+    int32_t exit_status; /* 0..255, or 128 + signal */
+    uint32_t reserved;
+};
+
+/* --- what a results memfd holds ----------------------------------------------------------- */
+
+/* One changed run, 8-byte aligned: this head, then the directory's path relative to its
+ * root (dir_len bytes, no NUL), then the summary as it stands on disk (summary_len bytes,
+ * unparsed, hostile), then zero padding to the next multiple of 8. */
+struct scan_record {
+    uint32_t gone;        /* 1: the run is no longer there; the lengths are 0 */
+    uint32_t root;        /* which results root */
+    uint64_t ref;         /* the run directory, for RUN_FILE */
+    int64_t mtime_ns;     /* of the summary */
+    uint32_t dir_len;
+    uint32_t summary_len;
+};
+
+/* --- the table ------------------------------------------------------------------------------ */
+
+/* Shape of one message: its exact length and descriptor counts, per direction. */
+struct message_shape {
+    const char *name;
+    size_t request_len; /* 0: the worker may not send it */
+    unsigned request_fds;
+    size_t answer_len;  /* 0: never answered (or, for an event, its own length is event_len) */
+    unsigned answer_fds_max;
+    size_t event_len;   /* 0: no event */
+    bool before_hello;  /* allowed before HELLO (only HELLO itself) */
+};
+
+/* Shape of `type`, or NULL for a type outside the vocabulary. */
+const struct message_shape *
+message_shape(uint16_t type);
+
+/* Is this fixed array a C string, NUL-padded to its end? */
+bool
+message_string_valid(const char *array, size_t size);
+
+/* Copy `text` into a fixed array, cut at size - 1 bytes, NUL-padded. */
+void
+message_string_set(char *array, size_t size, const char *text);
+
+#endif

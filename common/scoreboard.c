@@ -1,0 +1,61 @@
+/* Counters in shared memory, one page a worker. */
+#include "common/scoreboard.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct {
+    const char *all;             /* read only, n_pages pages */
+    struct scoreboard_page *own; /* NULL: no page of ours */
+    uint32_t n_pages;
+} board;
+
+int
+scoreboard_map(int fd, uint32_t n_pages, uint32_t own)
+{
+    size_t size = (size_t)n_pages * SCOREBOARD_PAGE_SIZE;
+    void *all = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    void *page = NULL;
+
+    if (all == MAP_FAILED)
+        return -errno;
+    if (own < n_pages) {
+        page = mmap(NULL, SCOREBOARD_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                    (off_t)own * SCOREBOARD_PAGE_SIZE);
+        if (page == MAP_FAILED) {
+            int r = -errno;
+
+            munmap(all, size);
+            return r;
+        }
+    }
+    close(fd);
+    board.all = all;
+    board.own = page;
+    board.n_pages = n_pages;
+    return 0;
+}
+
+void
+scoreboard_add(enum score score, int64_t amount)
+{
+    if (board.own != NULL)
+        atomic_fetch_add_explicit(&board.own->value[score], (uint64_t)amount,
+                                  memory_order_relaxed);
+}
+
+uint64_t
+scoreboard_sum(enum score score)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < board.n_pages; i++) {
+        const struct scoreboard_page *page =
+            (const void *)(board.all + (size_t)i * SCOREBOARD_PAGE_SIZE);
+
+        sum += atomic_load_explicit(&page->value[score], memory_order_relaxed);
+    }
+    return sum;
+}

@@ -1,0 +1,43 @@
+/*
+ * Counters of all workers in shared memory: one page each, writable by its worker only,
+ * readable by all. Numbers are for people; nothing is decided by them.
+ */
+#ifndef COMMON_SCOREBOARD_H
+#define COMMON_SCOREBOARD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum score {
+    SCORE_CONNECTIONS, /* open now */
+    SCORE_WEBSOCKETS,  /* open now */
+    SCORE_REQUESTS,    /* answered */
+    SCORE_REFUSED,     /* answered 4xx by policy or the reader */
+    SCORE_BAD_TOKENS,
+    SCORE_FEED_VIEWERS,
+    SCORE_LOG_VIEWERS,
+    SCORE_TERMINALS,
+    SCORE_LIMITED,     /* turned away at a cap */
+    SCORE_COUNT
+};
+
+struct scoreboard_page {
+    _Atomic uint64_t value[SCORE_COUNT];
+};
+
+#define SCOREBOARD_PAGE_SIZE 4096u
+
+/* Map the scoreboard at `fd` (n_pages pages): page `own` (0-based) writable, all readable;
+ * the descriptor is closed. 0 or -errno. own = UINT32_MAX: read only. */
+int
+scoreboard_map(int fd, uint32_t n_pages, uint32_t own);
+
+/* Add to one of this worker's own counters (negative: subtract). */
+void
+scoreboard_add(enum score score, int64_t amount);
+
+/* Sum over all workers. */
+uint64_t
+scoreboard_sum(enum score score);
+
+#endif

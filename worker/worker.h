@@ -1,0 +1,20 @@
+/* What every part of a worker may know of the process it lives in. */
+#ifndef WORKER_WORKER_H
+#define WORKER_WORKER_H
+
+#include "common/handoff.h"
+
+struct ev_loop;
+
+/* The configuration in force; replaced as a whole on reload, so ask each time. */
+const struct worker_config *
+worker_config(void);
+
+struct ev_loop *
+worker_loop(void);
+
+/* True once the worker is told to finish: no new work, no keep-alive. */
+bool
+worker_stopping(void);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * WebSockets: upgrades that policy admitted, adopted by libwebsockets behind a head of our
+ * making. Handlers see whole messages; sending queues, in order, with back-pressure.
+ */
+#ifndef WORKER_WS_H
+#define WORKER_WS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct exchange;
+struct ws;
+
+/* Bytes shared by many sockets (a broadcast). Reference counted; a new one has one. */
+struct ws_bytes;
+struct ws_bytes *
+ws_bytes_new(const void *bytes, size_t len); /* copies; NULL: no memory */
+struct ws_bytes *
+ws_bytes_take(char *malloced, size_t len); /* takes the memory */
+void
+ws_bytes_unref(struct ws_bytes *b);
+
+struct ws_handler {
+    const char *name; /* for logs and counters */
+    /* The handshake is done; send from here on. `ctx` came with ws_accept. */
+    void (*opened)(struct ws *ws, void *ctx);
+    /* One whole message. NULL: messages are ignored. */
+    void (*received)(struct ws *ws, void *ctx, const char *bytes, size_t len, bool binary);
+    /* The queue fell below half of LIMIT_WS_QUEUE after ws_queue_full was seen. */
+    void (*drained)(struct ws *ws, void *ctx);
+    /* Gone, for whatever reason; free ctx. Also called if the adoption failed. */
+    void (*closed)(struct ws *ws, void *ctx);
+};
+
+/* Answer an upgrade with 101 and go on as a WebSocket; the exchange is over. Selects the
+ * subprotocol `ssebench` if it was offered. */
+void
+ws_accept(struct exchange *x, const struct ws_handler *handler, void *ctx);
+
+/* Queue one message. Ignored when the socket is closing. */
+void
+ws_send_text(struct ws *ws, const char *bytes, size_t len);
+void
+ws_send_binary(struct ws *ws, const void *bytes, size_t len);
+void
+ws_send_shared(struct ws *ws, struct ws_bytes *bytes); /* text; takes no reference of yours */
+
+/* Bytes queued and not yet with the kernel. */
+size_t
+ws_queued(const struct ws *ws);
+bool
+ws_queue_full(const struct ws *ws); /* over LIMIT_WS_QUEUE: pause the source */
+
+/* Close with a code and a reason (at most 123 bytes) after what is queued. */
+void
+ws_close(struct ws *ws, uint16_t code, const char *reason);
+
+/* Close all with 1001 (shutdown). */
+void
+ws_close_all(const char *reason);
+
+struct ev_loop;
+/* Make the library's context on `loop`; before the sandbox. 0 or -errno. */
+int
+ws_init(struct ev_loop *loop);
+
+#endif
