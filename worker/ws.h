@@ -18,8 +18,10 @@ struct ws_bytes *
 ws_bytes_new(const void *bytes, size_t len); /* copies; NULL: no memory */
 struct ws_bytes *
 ws_bytes_take(char *malloced, size_t len); /* takes the memory */
+struct ws_bytes *
+ws_bytes_ref(struct ws_bytes *b); /* one more reference; returns b */
 void
-ws_bytes_unref(struct ws_bytes *b);
+ws_bytes_unref(struct ws_bytes *b); /* NULL: nothing */
 
 struct ws_handler {
     const char *name; /* for logs and counters */
@@ -29,16 +31,18 @@ struct ws_handler {
     void (*received)(struct ws *ws, void *ctx, const char *bytes, size_t len, bool binary);
     /* The queue fell below half of LIMIT_WS_QUEUE after ws_queue_full was seen. */
     void (*drained)(struct ws *ws, void *ctx);
-    /* Gone, for whatever reason; free ctx. Also called if the adoption failed. */
+    /* Gone, for whatever reason; free ctx and forget `ws`. Called exactly once for each
+     * ws_accept; `ws` is NULL if the upgrade failed before `opened`. */
     void (*closed)(struct ws *ws, void *ctx);
 };
 
 /* Answer an upgrade with 101 and go on as a WebSocket; the exchange is over. Selects the
- * subprotocol `ssebench` if it was offered. */
+ * subprotocol `ssebench` if it was offered. Calls `opened` before it returns. */
 void
 ws_accept(struct exchange *x, const struct ws_handler *handler, void *ctx);
 
-/* Queue one message. Ignored when the socket is closing. */
+/* Queue one message; never sends or closes within the call. Ignored when the socket is
+ * closing. Text that is not UTF-8 is the caller's fault. */
 void
 ws_send_text(struct ws *ws, const char *bytes, size_t len);
 void
@@ -50,18 +54,24 @@ ws_send_shared(struct ws *ws, struct ws_bytes *bytes); /* text; takes no referen
 size_t
 ws_queued(const struct ws *ws);
 bool
-ws_queue_full(const struct ws *ws); /* over LIMIT_WS_QUEUE: pause the source */
+ws_queue_full(struct ws *ws); /* at LIMIT_WS_QUEUE: pause the source until `drained` */
 
-/* Close with a code and a reason (at most 123 bytes) after what is queued. */
+/* Close with a code and a constant reason (at most 123 bytes, kept by pointer) after what is
+ * queued. */
 void
 ws_close(struct ws *ws, uint16_t code, const char *reason);
 
-/* Close all with 1001 (shutdown). */
+/* Close all with 1001 (shutdown) once what is queued is out, and new ones at once. */
 void
 ws_close_all(const char *reason);
 
+/* Open WebSockets of this worker. */
+unsigned
+ws_count(void);
+
 struct ev_loop;
-/* Make the library's context on `loop`; before the sandbox. 0 or -errno. */
+/* Make the library's context on `loop`; before the sandbox and after RLIMIT_NOFILE is set (the
+ * library sizes its table by it). 0 or -errno. */
 int
 ws_init(struct ev_loop *loop);
 

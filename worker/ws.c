@@ -1,0 +1,492 @@
+/* WebSockets on libwebsockets: adoption, callbacks, sending with back-pressure, closing. */
+#include "worker/ws.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <libwebsockets.h>
+
+#include "common/buf.h"
+#include "common/limits.h"
+#include "common/log.h"
+#include "common/scoreboard.h"
+#include "policy/token.h"
+#include "worker/exchange.h"
+#include "worker/handover.h"
+#include "worker/ws_queue.h"
+
+#define WS_SUBPROTOCOL "ssebench"
+#define WS_READ_SIZE 1024u   /* bytes of one read: the library keeps such a buffer per socket */
+#define WS_BURST (256u * 1024u) /* bytes sent for one socket before the others have a turn */
+#define WS_TICK_MS 1000u
+#define WS_SLOTS (LIMIT_WS_PING_MS / WS_TICK_MS) /* sockets are pinged in turn, slot by slot */
+#define WS_STALL_ROUNDS (LIMIT_WRITE_STALL_MS / LIMIT_WS_PING_MS)
+#define WS_CLOSE_TOO_BIG 1009
+#define WS_CLOSE_GOING_AWAY 1001
+#define WS_CLOSE_TRY_LATER 1013
+
+struct ws {
+    struct lws *wsi; /* the library's; valid until WSI_DESTROY */
+    const struct ws_handler *handler;
+    void *ctx;
+    struct connection_slot *slot;
+    struct ws_queue queue;
+    struct buf message;      /* the message being received */
+    size_t n_received;       /* bytes of it, kept or not */
+    const char *close_reason;
+    struct ws *next, **link; /* in its slot */
+    uint16_t close_code;     /* 0: not closing */
+    uint8_t idle_rounds;     /* ping rounds without a sign of life */
+    bool opened;
+    bool over;               /* `closed` was called */
+    bool full_seen;          /* ws_queue_full said yes; drained is owed */
+    bool ping_due, pong_due;
+    bool close_sent;
+};
+
+static struct lws_context *ws_context;
+static struct lws_vhost *ws_vhost;
+static lws_sorted_usec_list_t ws_tick_timer;
+static struct ws *ws_slots[WS_SLOTS];
+static unsigned ws_slot_now, ws_slot_next;
+static unsigned ws_n_open;
+static const char *ws_stopping; /* reason of the shutdown, once it began */
+
+/* The library gives a new connection no argument: it is the one ws_accept is adopting. */
+static struct ws *ws_adopting;
+
+static unsigned char ws_scratch[LWS_PRE + LIMIT_WS_FRAGMENT];
+
+/* --- one socket's life ---------------------------------------------------------------- */
+
+static void
+slot_insert(struct ws *ws)
+{
+    struct ws **head = &ws_slots[ws_slot_next++ % WS_SLOTS];
+    ws->next = *head;
+    ws->link = head;
+    if (ws->next)
+        ws->next->link = &ws->next;
+    *head = ws;
+}
+
+static void
+slot_remove(struct ws *ws)
+{
+    if (!ws->link)
+        return;
+    *ws->link = ws->next;
+    if (ws->next)
+        ws->next->link = ws->link;
+    ws->link = NULL;
+}
+
+static void
+wake(struct ws *ws)
+{
+    if (ws->wsi && ws->opened && !ws->over)
+        lws_callback_on_writable(ws->wsi);
+}
+
+static void
+on_established(struct ws *ws)
+{
+    ws->opened = true;
+    slot_insert(ws);
+    ws_n_open++;
+    scoreboard_add(SCORE_WEBSOCKETS, 1);
+    if (ws_stopping)
+        ws_close(ws, WS_CLOSE_GOING_AWAY, ws_stopping);
+    else if (ws->handler->opened)
+        ws->handler->opened(ws, ws->ctx);
+}
+
+static void
+end_socket(struct ws *ws)
+{
+    if (ws->over)
+        return;
+    ws->over = true;
+    slot_remove(ws);
+    ws_queue_clear(&ws->queue);
+    buf_done(&ws->message);
+    if (ws->opened) {
+        ws_n_open--;
+        scoreboard_add(SCORE_WEBSOCKETS, -1);
+    }
+    ws->handler->closed(ws->opened ? ws : NULL, ws->ctx);
+}
+
+static void
+on_destroy(struct ws *ws)
+{
+    end_socket(ws);
+    lws_set_opaque_user_data(ws->wsi, NULL);
+    connection_slot_release(ws->slot);
+    free(ws);
+}
+
+/* --- receiving ------------------------------------------------------------------------- */
+
+static void
+fail_socket(struct ws *ws, uint16_t code, const char *reason)
+{
+    ws_queue_clear(&ws->queue);
+    ws_close(ws, code, reason);
+}
+
+/* The library bounds frames by nothing: a message is counted here, piece by piece. */
+static void
+on_receive(struct ws *ws, const char *bytes, size_t len)
+{
+    ws->idle_rounds = 0;
+    if (ws->close_code != 0)
+        return;
+    if (lws_is_first_fragment(ws->wsi)) {
+        ws->n_received = 0;
+        buf_reset(&ws->message);
+    }
+    ws->n_received += len;
+    if (ws->n_received > LIMIT_WS_MESSAGE) {
+        buf_done(&ws->message);
+        fail_socket(ws, WS_CLOSE_TOO_BIG, "Message too large");
+        return;
+    }
+    if (!ws->handler->received)
+        return;
+    buf_add(&ws->message, bytes, len);
+    if (!lws_is_final_fragment(ws->wsi) || lws_remaining_packet_payload(ws->wsi) > 0)
+        return;
+    if (ws->message.failed)
+        fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
+    else
+        ws->handler->received(ws, ws->ctx, ws->message.len ? ws->message.data : "",
+                              ws->message.len, lws_frame_is_binary(ws->wsi) != 0);
+    buf_done(&ws->message);
+}
+
+/* --- sending --------------------------------------------------------------------------- */
+
+static int
+send_ping(struct ws *ws)
+{
+    ws->ping_due = false;
+    ws->pong_due = true;
+    return lws_write(ws->wsi, ws_scratch + LWS_PRE, 0, LWS_WRITE_PING) < 0 ? -EPIPE : 0;
+}
+
+/* The library writes a frame's head in front of the bytes, so shared ones are copied. */
+static int
+send_piece(struct ws *ws, const struct ws_piece *piece)
+{
+    int flags = piece->binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT;
+    if (!piece->first)
+        flags = LWS_WRITE_CONTINUATION;
+    if (!piece->last)
+        flags |= LWS_WRITE_NO_FIN;
+    memcpy(ws_scratch + LWS_PRE, piece->at, piece->len);
+    int sent = lws_write(ws->wsi, ws_scratch + LWS_PRE, piece->len,
+                         (enum lws_write_protocol)flags);
+    return sent < (int)piece->len ? -EPIPE : 0;
+}
+
+static int
+send_queue(struct ws *ws)
+{
+    size_t burst = 0;
+    struct ws_piece piece;
+    while (burst < WS_BURST && !lws_partial_buffered(ws->wsi) &&
+           ws_queue_peek(&ws->queue, LIMIT_WS_FRAGMENT, &piece)) {
+        if (send_piece(ws, &piece) != 0)
+            return -EPIPE;
+        burst += piece.len + 1;
+        ws_queue_taken(&ws->queue, &piece);
+        ws->idle_rounds = 0;
+    }
+    return 0;
+}
+
+/* The only place that closes: elsewhere the library drops the connection without a close
+ * frame. */
+static int
+on_writeable(struct ws *ws)
+{
+    if (ws->ping_due && send_ping(ws) != 0)
+        return -1;
+    if (send_queue(ws) != 0)
+        return -1;
+    if (ws->full_seen && ws->queue.bytes < LIMIT_WS_QUEUE / 2 && ws->close_code == 0) {
+        ws->full_seen = false;
+        if (ws->handler->drained)
+            ws->handler->drained(ws, ws->ctx);
+    }
+    if (ws->queue.n > 0 || lws_partial_buffered(ws->wsi)) {
+        wake(ws);
+        return 0;
+    }
+    if (ws->close_code == 0 || ws->close_sent)
+        return 0;
+    ws->close_sent = true;
+    lws_close_reason(ws->wsi, (enum lws_close_status)ws->close_code,
+                     (unsigned char *)(uintptr_t)ws->close_reason,
+                     strlen(ws->close_reason));
+    return -1;
+}
+
+/* --- keeping alive ------------------------------------------------------------------------ */
+
+/* A peer that is silent for a whole round after a ping, or takes nothing for the stall limit,
+ * is gone; a close frame would not reach it. */
+static void
+check_socket(struct ws *ws)
+{
+    ws->idle_rounds++;
+    bool stalled = ws->queue.n > 0 || ws->ping_due || ws->close_code != 0;
+    if (ws->pong_due || (stalled && ws->idle_rounds > WS_STALL_ROUNDS)) {
+        log_event(LOG_LEVEL_DEBUG, "ws.hangup", "kind=%s", ws->handler->name);
+        lws_set_timeout(ws->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+        return;
+    }
+    ws->ping_due = true;
+    wake(ws);
+}
+
+/* Every second, because the library's libev plugin does not shorten a running timer: without
+ * this its own deadlines come late. Each tick serves one slot of sockets. */
+static void
+on_tick(lws_sorted_usec_list_t *timer)
+{
+    lws_sul_schedule(ws_context, 0, timer, on_tick, WS_TICK_MS * LWS_US_PER_MS);
+    ws_slot_now = (ws_slot_now + 1) % WS_SLOTS;
+    struct ws *next;
+    for (struct ws *ws = ws_slots[ws_slot_now]; ws; ws = next) {
+        next = ws->next;
+        check_socket(ws);
+    }
+}
+
+/* --- the library's callback ------------------------------------------------------------------ */
+
+static int
+on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
+{
+    struct ws *ws = wsi ? lws_get_opaque_user_data(wsi) : NULL;
+    /* Not a switch: the library has a hundred reasons, and more in each version. */
+    if (reason == LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED) {
+        if (!ws_adopting)
+            return -1;
+        ws_adopting->wsi = wsi;
+        lws_set_opaque_user_data(wsi, ws_adopting);
+        ws_adopting = NULL;
+    } else if (!ws) {
+        /* Nothing but our adopted connections may live in this context. */
+        return reason == LWS_CALLBACK_HTTP || reason == LWS_CALLBACK_RAW_ADOPT ? -1 : 0;
+    } else if (reason == LWS_CALLBACK_ESTABLISHED) {
+        on_established(ws);
+    } else if (reason == LWS_CALLBACK_RECEIVE) {
+        on_receive(ws, in, len);
+    } else if (reason == LWS_CALLBACK_RECEIVE_PONG) {
+        ws->pong_due = false;
+        ws->idle_rounds = 0;
+    } else if (reason == LWS_CALLBACK_SERVER_WRITEABLE) {
+        return on_writeable(ws);
+    } else if (reason == LWS_CALLBACK_CLOSED) {
+        end_socket(ws);
+    } else if (reason == LWS_CALLBACK_WSI_DESTROY) {
+        on_destroy(ws);
+    } else if (reason == LWS_CALLBACK_HTTP) {
+        return -1;
+    }
+    return 0;
+}
+
+static const struct lws_protocols ws_protocols[] = {
+    {.name = WS_SUBPROTOCOL,
+     .callback = on_event,
+     .rx_buffer_size = WS_READ_SIZE,
+     .tx_packet_size = LIMIT_WS_FRAGMENT + LWS_PRE},
+    {0},
+};
+
+/* --- accepting -------------------------------------------------------------------------------- */
+
+/* What the library reads instead of the client's head: constants, a key of 24 base64
+ * characters that the strict reader checked, then the bytes that followed the real head. */
+static void
+write_head(struct buf *out, struct span key, bool subprotocol)
+{
+    buf_add_str(out, "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+                     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                     "Sec-WebSocket-Key: ");
+    buf_add(out, key.at, key.len);
+    if (subprotocol)
+        buf_add_str(out, "\r\nSec-WebSocket-Protocol: " WS_SUBPROTOCOL);
+    buf_add_str(out, "\r\n\r\n");
+}
+
+static void
+adopt(struct ws *ws, struct handover *handover, struct buf *head)
+{
+    if (handover->unread)
+        buf_add(head, handover->unread, handover->unread_len);
+    free(handover->unread);
+    if (head->failed) {
+        if (handover->fd >= 0)
+            close(handover->fd);
+    } else if (handover->fd >= 0) {
+        ws_adopting = ws;
+        /* Closes the descriptor itself when it fails, and may have ended `ws` by the time it
+         * returns: only ws_adopting tells whether it ever took it. */
+        lws_adopt_socket_vhost_readbuf(ws_vhost, handover->fd, head->data, head->len);
+        if (!ws_adopting)
+            return;
+        ws_adopting = NULL;
+    }
+    end_socket(ws);
+    connection_slot_release(ws->slot);
+    free(ws);
+}
+
+void
+ws_accept(struct exchange *x, const struct ws_handler *handler, void *ctx)
+{
+    const struct request *request = exchange_request(x);
+    struct span offered = request->ws_protocols;
+    struct handover handover;
+    struct buf head;
+    buf_init(&head, 0);
+    write_head(&head, request->ws_key,
+               offered.at && policy_subprotocol_offered(offered.at, offered.len,
+                                                        WS_SUBPROTOCOL));
+    struct ws *ws = calloc(1, sizeof(*ws));
+    if (!ws || head.failed) {
+        free(ws);
+        buf_done(&head);
+        exchange_error(x, 503, "Try again", NULL);
+        handler->closed(NULL, ctx);
+        return;
+    }
+    exchange_hand_over(x, &handover);
+    ws->handler = handler;
+    ws->ctx = ctx;
+    ws->slot = handover.slot;
+    buf_init(&ws->message, 0);
+    adopt(ws, &handover, &head);
+    buf_done(&head);
+}
+
+/* --- what handlers call ------------------------------------------------------------------------- */
+
+static void
+send_bytes(struct ws *ws, struct ws_bytes *bytes, bool binary)
+{
+    if (ws->over || ws->close_code != 0) {
+        ws_bytes_unref(bytes);
+        return;
+    }
+    if (!bytes || ws_queue_push(&ws->queue, bytes, binary) != 0)
+        fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
+    else
+        wake(ws);
+}
+
+void
+ws_send_text(struct ws *ws, const char *bytes, size_t len)
+{
+    send_bytes(ws, ws_bytes_new(bytes, len), false);
+}
+
+void
+ws_send_binary(struct ws *ws, const void *bytes, size_t len)
+{
+    send_bytes(ws, ws_bytes_new(bytes, len), true);
+}
+
+void
+ws_send_shared(struct ws *ws, struct ws_bytes *bytes)
+{
+    send_bytes(ws, bytes ? ws_bytes_ref(bytes) : NULL, false);
+}
+
+size_t
+ws_queued(const struct ws *ws)
+{
+    return ws->queue.bytes;
+}
+
+bool
+ws_queue_full(struct ws *ws)
+{
+    if (ws->queue.bytes < LIMIT_WS_QUEUE)
+        return false;
+    ws->full_seen = true;
+    return true;
+}
+
+void
+ws_close(struct ws *ws, uint16_t code, const char *reason)
+{
+    if (ws->over || ws->close_code != 0)
+        return;
+    ws->close_code = code;
+    ws->close_reason = reason;
+    wake(ws);
+}
+
+void
+ws_close_all(const char *reason)
+{
+    ws_stopping = reason;
+    for (unsigned i = 0; i < WS_SLOTS; i++)
+        for (struct ws *ws = ws_slots[i]; ws; ws = ws->next)
+            ws_close(ws, WS_CLOSE_GOING_AWAY, reason);
+}
+
+unsigned
+ws_count(void)
+{
+    return ws_n_open;
+}
+
+/* --- the library's context ------------------------------------------------------------------------ */
+
+/* Its own emitter would open /etc/localtime (the sandbox kills for that) and repeats bytes of
+ * the peer. */
+static void
+emit_log(int level, const char *line)
+{
+    size_t len = strlen(line);
+    while (len > 0 && line[len - 1] == '\n')
+        len--;
+    log_event(LOG_LEVEL_ERROR, "ws.library", "text=%s", log_quote(line, len));
+}
+
+int
+ws_init(struct ev_loop *loop)
+{
+    void *loops[1] = {loop};
+    struct lws_context_creation_info info = {
+        .port = CONTEXT_PORT_NO_LISTEN_SERVER,
+        .protocols = ws_protocols,
+        .foreign_loops = loops,
+        .gid = (gid_t)-1,
+        .uid = (uid_t)-1,
+        .max_http_header_data = 1024, /* the head that write_head makes has about 200 bytes */
+        .max_http_header_pool = 4,    /* adoption reads its head at once: one would do */
+        .timeout_secs = LIMIT_WS_CLOSE_MS / 1000,
+        .options = LWS_SERVER_OPTION_LIBEV | LWS_SERVER_OPTION_VALIDATE_UTF8 |
+                   LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME,
+    };
+    lws_set_log_level(LLL_ERR, emit_log);
+    ws_context = lws_create_context(&info);
+    ws_vhost = ws_context ? lws_get_vhost_by_name(ws_context, "default") : NULL;
+    if (!ws_vhost)
+        return -ENOSYS;
+    /* From here on it reports every adoption as an error, and what peers do to it. */
+    lws_set_log_level(0, emit_log);
+    lws_sul_schedule(ws_context, 0, &ws_tick_timer, on_tick, WS_TICK_MS * LWS_US_PER_MS);
+    return 0;
+}
