@@ -1,7 +1,8 @@
 /*
  * What the master and its children say to each other: few words, on a channel of their own
  * (common/channel.h), so that the worker-broker vocabulary stays about runs only.
- * The master trusts no child: it reads only CONTROL_READY, CONTROL_LOG and CONTROL_FENCES.
+ * The master trusts no child: it reads only CONTROL_READY, CONTROL_LOG and CONTROL_FENCES,
+ * and from the broker CONTROL_KILL.
  */
 #ifndef COMMON_CONTROL_H
 #define COMMON_CONTROL_H
@@ -19,6 +20,8 @@ enum control_type {
     CONTROL_CONFIG,    /* master, one descriptor: a new sealed configuration (SIGHUP) */
     CONTROL_STOP,      /* master: finish what is in hand, then exit 0 */
     CONTROL_DRAIN,     /* master to worker: accept nothing new; exit when idle */
+    CONTROL_KILL,      /* broker: worker `value` broke the vocabulary: SIGKILL it, start another
+                          (design R3). A number that is no running worker is ignored */
 };
 
 /* Levels of CONTROL_LOG. error = needs a person, warning = a peer misbehaved, info = start,

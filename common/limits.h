@@ -42,11 +42,15 @@
 #define LIMIT_CLI_OUTPUT (32u * 1024u * 1024u) /* bytes of one listing */
 #define LIMIT_CLI_ERROR 512u              /* bytes of stderr kept: its last line */
 #define LIMIT_CLI_CALLS 32u               /* children at once; then "busy" */
+#define LIMIT_FOLLOWERS 256u              /* `runs logs --follow` children of all workers */
+#define LIMIT_FOLLOWERS_PER_WORKER 128u   /* so that one worker cannot take them all */
 #define LIMIT_LIST_AGE_MS 1500u           /* an answer while people look is no older */
 #define LIMIT_LIST_WAIT_MS 2000u          /* no caller waits longer for the CLI */
 #define LIMIT_LIST_INTEREST_MS 5000u      /* without a caller for so long, refreshing stops */
 #define LIMIT_SCAN_AGE_MS 3000u           /* contract 10.2: finished runs */
 #define LIMIT_SCAN_BATCH (4u * 1024u * 1024u) /* bytes of summaries in one answer */
+#define LIMIT_SCAN_SLICE_US 2000u         /* the walk's turn before others are served */
+#define LIMIT_SCAN_NODES 500000u          /* directories remembered, vanished ones too */
 #define LIMIT_SCAN_DEPTH 32u              /* directory levels below a results root */
 #define LIMIT_ROOTS 16u                   /* results roots */
 
