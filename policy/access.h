@@ -61,7 +61,7 @@ struct access_verdict {
 
 /* Decide. Rules, first that applies: host name (token-less), peer's account (token-less),
  * origin, preflight, token, hosted, terminal. Paths outside /api meet only the host and peer
- * rules. */
+ * rules, unless they ask for an upgrade. */
 struct access_verdict
 policy_access_decide(const struct access_rules *rules, const struct access_request *request);
 
