@@ -143,26 +143,24 @@ static void
 on_receive(struct ws *ws, const char *bytes, size_t len)
 {
     ws->idle_rounds = 0;
+    ws->pong_due = false;
     if (ws->close_code != 0)
         return;
-    if (lws_is_first_fragment(ws->wsi)) {
-        ws->n_received = 0;
-        buf_reset(&ws->message);
-    }
+    bool whole = lws_is_final_fragment(ws->wsi) && lws_remaining_packet_payload(ws->wsi) == 0;
     ws->n_received += len;
     if (ws->n_received > LIMIT_WS_MESSAGE) {
         buf_done(&ws->message);
         fail_socket(ws, WS_CLOSE_TOO_BIG, "Message too large");
         return;
     }
-    if (!ws->handler->received)
+    if (ws->handler->received)
+        buf_add(&ws->message, bytes, len);
+    if (!whole)
         return;
-    buf_add(&ws->message, bytes, len);
-    if (!lws_is_final_fragment(ws->wsi) || lws_remaining_packet_payload(ws->wsi) > 0)
-        return;
+    ws->n_received = 0;
     if (ws->message.failed)
         fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
-    else
+    else if (ws->handler->received)
         ws->handler->received(ws, ws->ctx, ws->message.len ? ws->message.data : "",
                               ws->message.len, lws_frame_is_binary(ws->wsi) != 0);
     buf_done(&ws->message);
