@@ -1,0 +1,106 @@
+"""Looking at processes through /proc: who belongs to whom, and what a process may do."""
+import ctypes
+import os
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def become_subreaper():
+    """Orphans of what we start become our children, so that none escapes the leak check."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def read(pid, name):
+    try:
+        with open("/proc/%d/%s" % (pid, name), "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def stat(pid):
+    """Fields of /proc/<pid>/stat after the name: [0] state, [1] parent, [19] start time."""
+    return read(pid, "stat").rpartition(b")")[2].split()
+
+
+def alive(pid):
+    fields = stat(pid)
+    return bool(fields) and fields[0] not in (b"Z", b"X")
+
+
+def all_pids():
+    return [int(n) for n in os.listdir("/proc") if n.isdigit()]
+
+
+def children(pid):
+    return [p for p in all_pids() if (stat(p) + [b"", b""])[1:2] == [b"%d" % pid]]
+
+
+def descendants(pid):
+    found, queue = [], [pid]
+    while queue:
+        for child in children(queue.pop()):
+            found.append(child)
+            queue.append(child)
+    return found
+
+
+def command(pid):
+    return [w.decode("utf-8", "replace") for w in read(pid, "cmdline").split(b"\0") if w]
+
+
+def status(pid):
+    """/proc/<pid>/status as a dictionary."""
+    found = {}
+    for line in read(pid, "status").decode("utf-8", "replace").splitlines():
+        key, _, value = line.partition(":")
+        found[key] = value.strip()
+    return found
+
+
+def namespace(pid, name):
+    try:
+        return os.readlink("/proc/%d/ns/%s" % (pid, name))
+    except OSError:
+        return ""
+
+
+def descriptors(pid):
+    """number -> what it is ("socket:[1]", "/a/path")."""
+    found = {}
+    try:
+        names = os.listdir("/proc/%d/fd" % pid)
+    except OSError:
+        return found
+    for n in names:
+        try:
+            found[int(n)] = os.readlink("/proc/%d/fd/%s" % (pid, n))
+        except OSError:
+            pass
+    return found
+
+
+def rss_kib(pid):
+    return int(status(pid).get("VmRSS", "0").split()[0])
+
+
+def wait_for(condition, seconds=20, what="condition"):
+    """Poll until `condition()` is truthy; its value. Generous: the machine is shared."""
+    until = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > until:
+            raise AssertionError("not within %d s: %s" % (seconds, what))
+        time.sleep(0.03)
+
+
+def reap():
+    """Collect ended children we adopted."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
