@@ -28,6 +28,10 @@
 #define LIMIT_WS_FRAGMENT (64u * 1024u) /* bytes we send in one frame */
 #define LIMIT_WS_PING_MS 20000u         /* under every proxy's 25..60 s idle limit */
 #define LIMIT_WS_CLOSE_MS 5000u         /* wait for the peer's close frame */
+#define LIMIT_LOG_PIECE (16u * 1024u)   /* bytes of a log line in one message; longer lines
+                                           come in pieces */
+#define LIMIT_LOG_SHARED (4u * 1024u * 1024u) /* bytes of a log kept for late and slow viewers
+                                           of one follower */
 
 /* --- files and documents ---------------------------------------------------------------- */
 #define LIMIT_RUN_FILE (32u * 1024u * 1024u) /* contract 4.4: 33,554,432 bytes */
@@ -56,6 +60,9 @@
 
 /* --- processes ------------------------------------------------------------------------------- */
 #define LIMIT_WORKERS 64u
+#define LIMIT_WORKER_MEMORY (2048ul * 1024u * 1024u) /* bytes of address space: several times
+                                        the largest listing with every cache full; a leak
+                                        ends the worker before it ends the machine */
 #define LIMIT_BROKER_PENDING 1024u   /* unanswered requests of one worker at the broker */
 #define LIMIT_LOG_LINE 1024u         /* bytes of one log line */
 #define LIMIT_RESTARTS 8u            /* of one role within LIMIT_RESTARTS_MS, then the server

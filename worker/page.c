@@ -23,7 +23,7 @@ static const char page_policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'self'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-    "trusted-types ssebench dompurify";
+    "trusted-types ssebench";
 
 /* index.html as this server serves it; lives as long as the process. */
 static struct page_asset page_index;
@@ -58,21 +58,27 @@ add_attribute(struct buf *out, const char *text)
     }
 }
 
-/* index.html with its base as the first thing in <head>. */
+/* index.html with its base: in the place of the one the page was built with, else as the
+ * first thing in <head>. */
 static int
 render_index(const struct page_asset *source, const char *base_path, struct buf *out)
 {
+    static const char built_base[] = "<base href=\"/\">";
     const char *text = (const char *)source->plain;
     size_t len = (size_t)(source->plain_end - source->plain);
-    const char *head = memmem(text, len, "<head>", 6);
-    if (!head)
-        return -EBADMSG;
-    size_t before = (size_t)(head - text) + 6;
-    buf_add(out, text, before);
+    const char *at = memmem(text, len, built_base, strlen(built_base));
+    const char *rest = at ? at + strlen(built_base) : NULL;
+    if (!at) {
+        at = memmem(text, len, "<head>", 6);
+        if (!at)
+            return -EBADMSG;
+        at = rest = at + 6;
+    }
+    buf_add(out, text, (size_t)(at - text));
     buf_add_str(out, "<base href=\"");
     add_attribute(out, base_path);
     buf_add_str(out, "/\">");
-    buf_add(out, text + before, len - before);
+    buf_add(out, rest, len - (size_t)(rest - text));
     return out->failed ? -ENOMEM : 0;
 }
 

@@ -379,13 +379,13 @@ ws_accept(struct exchange *x, const struct ws_handler *handler, void *ctx)
 /* --- what handlers call ------------------------------------------------------------------------- */
 
 static void
-send_bytes(struct ws *ws, struct ws_bytes *bytes, bool binary)
+send_entry(struct ws *ws, struct ws_entry entry)
 {
     if (ws->over || ws->close_code != 0) {
-        ws_bytes_unref(bytes);
+        ws_bytes_unref(entry.bytes);
         return;
     }
-    if (!bytes || ws_queue_push(&ws->queue, bytes, binary) != 0)
+    if (!entry.bytes || ws_queue_push(&ws->queue, entry) != 0)
         fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
     else
         wake(ws);
@@ -394,19 +394,26 @@ send_bytes(struct ws *ws, struct ws_bytes *bytes, bool binary)
 void
 ws_send_text(struct ws *ws, const char *bytes, size_t len)
 {
-    send_bytes(ws, ws_bytes_new(bytes, len), false);
+    ws_send_part(ws, bytes, len, true, true);
+}
+
+void
+ws_send_part(struct ws *ws, const char *bytes, size_t len, bool first, bool last)
+{
+    send_entry(ws, (struct ws_entry){ws_bytes_new(bytes, len), false, first, last});
 }
 
 void
 ws_send_binary(struct ws *ws, const void *bytes, size_t len)
 {
-    send_bytes(ws, ws_bytes_new(bytes, len), true);
+    send_entry(ws, (struct ws_entry){ws_bytes_new(bytes, len), true, true, true});
 }
 
 void
 ws_send_shared(struct ws *ws, struct ws_bytes *bytes)
 {
-    send_bytes(ws, bytes ? ws_bytes_ref(bytes) : NULL, false);
+    struct ws_bytes *own = bytes ? ws_bytes_ref(bytes) : NULL;
+    send_entry(ws, (struct ws_entry){own, false, true, true});
 }
 
 size_t

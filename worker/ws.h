@@ -48,7 +48,13 @@ ws_send_text(struct ws *ws, const char *bytes, size_t len);
 void
 ws_send_binary(struct ws *ws, const void *bytes, size_t len);
 void
-ws_send_shared(struct ws *ws, struct ws_bytes *bytes); /* text; takes no reference of yours */
+ws_send_shared(struct ws *ws, struct ws_bytes *bytes); /* text; takes no reference of yours;
+                                                          NULL (no memory) closes with 1013 */
+
+/* Queue a part of one long text message as it is produced; `first` and `last` mark its ends.
+ * Nothing else may be sent on this socket between the two. */
+void
+ws_send_part(struct ws *ws, const char *bytes, size_t len, bool first, bool last);
 
 /* Bytes queued and not yet with the kernel. */
 size_t

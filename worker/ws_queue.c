@@ -74,16 +74,15 @@ grow(struct ws_queue *queue)
 }
 
 int
-ws_queue_push(struct ws_queue *queue, struct ws_bytes *bytes, bool binary)
+ws_queue_push(struct ws_queue *queue, struct ws_entry entry)
 {
     if (queue->n == queue->size && grow(queue) != 0) {
-        ws_bytes_unref(bytes);
+        ws_bytes_unref(entry.bytes);
         return -ENOMEM;
     }
-    queue->entries[(queue->first + queue->n) & (queue->size - 1)] =
-        (struct ws_entry){.bytes = bytes, .binary = binary};
+    queue->entries[(queue->first + queue->n) & (queue->size - 1)] = entry;
     queue->n++;
-    queue->bytes += bytes->len;
+    queue->bytes += entry.bytes->len;
     return 0;
 }
 
@@ -98,8 +97,9 @@ ws_queue_peek(const struct ws_queue *queue, size_t most, struct ws_piece *ret_pi
         .at = entry->bytes->data + queue->offset,
         .len = left < most ? left : most,
         .binary = entry->binary,
-        .first = queue->offset == 0,
-        .last = left <= most,
+        .first = entry->first && queue->offset == 0,
+        .last = entry->last && left <= most,
+        .empties = left <= most,
     };
     return true;
 }
@@ -109,7 +109,7 @@ ws_queue_taken(struct ws_queue *queue, const struct ws_piece *piece)
 {
     queue->bytes -= piece->len;
     queue->offset += piece->len;
-    if (!piece->last)
+    if (!piece->empties)
         return;
     ws_bytes_unref(queue->entries[queue->first].bytes);
     queue->first = (queue->first + 1) & (queue->size - 1);

@@ -11,6 +11,7 @@ struct ws_bytes;
 struct ws_entry {
     struct ws_bytes *bytes; /* one reference is the queue's */
     bool binary;
+    bool first, last; /* ends of its message; both for a whole one */
 };
 
 struct ws_queue {
@@ -26,11 +27,12 @@ struct ws_piece {
     size_t len;
     bool binary;
     bool first, last; /* of its message */
+    bool empties;     /* its entry is used up with it */
 };
 
-/* Append; takes one reference (also on failure). 0 or -ENOMEM. */
+/* Append; takes the entry's reference (also on failure). 0 or -ENOMEM. */
 int
-ws_queue_push(struct ws_queue *queue, struct ws_bytes *bytes, bool binary);
+ws_queue_push(struct ws_queue *queue, struct ws_entry entry);
 
 /* Look at the next piece of at most `most` bytes. False: empty. */
 bool

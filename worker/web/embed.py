@@ -2,7 +2,6 @@
 """Build the page if asked to, then turn its files into a table (C) and bytes (assembler)."""
 
 import argparse
-import fcntl
 import gzip
 import hashlib
 import os
@@ -33,7 +32,7 @@ def collect(dist):
     """All files of the page, refused unless each one's type and name are known."""
     if not (dist / "index.html").is_file():
         sys.exit(f"{dist}: no index.html: is the page built?")
-    for path in sorted(dist.rglob("*")):
+    for path in dist.rglob("*"):
         if path.is_dir() or path.suffix == ".map":
             continue
         name = "/" + path.relative_to(dist).as_posix()
@@ -48,18 +47,20 @@ def compress(data):
     return packed if len(packed) < len(data) * 0.9 else None
 
 
-def build(web):
-    """Run the page's own build in its folder; its output is web/dist."""
+def build(web, out):
+    """Run the page's own build, into a folder of this build."""
     if shutil.which("npm") is None:
         sys.exit("the page needs npm (or give a built one: meson setup -Dpage=FOLDER)")
     if not (web / "node_modules").is_dir():
         sys.exit(f"{web}/node_modules is missing: run `npm ci` in {web} (tools/run does it)")
     done = subprocess.run(
-        ["npm", "run", "--silent", "build"], cwd=web, stdin=subprocess.DEVNULL
+        ["npm", "run", "--silent", "build", "--", str(out.resolve())],
+        cwd=web,
+        stdin=subprocess.DEVNULL,
     )
     if done.returncode != 0:
         sys.exit(f"the page's build failed with status {done.returncode}")
-    return web / "dist"
+    return out
 
 
 def sources(web):
@@ -85,7 +86,7 @@ def write_embedded(assets, args):
             f'{symbol}:\n    .incbin "{path.resolve()}"\n{symbol}_end:\n    .byte 0\n'
         )
 
-    for number, (name, path) in enumerate(assets):
+    for number, (name, path) in enumerate(sorted(assets)):
         data = path.read_bytes()
         etag = hashlib.sha256(data).hexdigest()[:20]
         embed(f"page_{number}", data)
@@ -124,14 +125,12 @@ def main():
     args.work.mkdir(parents=True, exist_ok=True)
 
     if args.dist is not None:
-        inputs = [path for _, path in collect(args.dist)]
-        write_embedded(collect(args.dist), args)
+        assets = list(collect(args.dist))
+        inputs = [path for _, path in assets]
+        write_embedded(assets, args)
     else:
         inputs = list(sources(args.web))
-        # Several build folders share web/dist: one at a time.
-        with open(args.web / "package.json", "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            write_embedded(collect(build(args.web)), args)
+        write_embedded(collect(build(args.web, args.work / "dist")), args)
     names = " ".join(str(path.resolve()).replace(" ", "\\ ") for path in inputs)
     args.depfile.write_text(f"{args.table} {args.bytes}: {names}\n")
 

@@ -1,0 +1,503 @@
+/*
+ * One follower for all viewers of a live run's log. A message is known by its number in the
+ * log, and the same log always splits into the same messages: so a follower that was lost with
+ * the broker is started anew and skips what its viewers have, and a viewer that is too slow
+ * for the others gets a follower of its own.
+ */
+#include "worker/log_follower.h"
+
+#include <errno.h>
+#include <ev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/json_write.h"
+#include "common/limits.h"
+#include "worker/broker_link.h"
+#include "worker/log_lines.h"
+#include "worker/worker.h"
+#include "worker/ws.h"
+
+#define FOLLOWER_READ (64u * 1024u) /* bytes of one read, then others have a turn */
+#define FOLLOWER_RETRY_S 1.0
+#define FOLLOWER_RETRIES 20u
+#define FOLLOWER_ENTRY 64u /* bytes of memory a kept message costs beside its text */
+
+struct log_follower {
+    struct log_follower *next, **link;
+    struct log_place *places;
+    char run_id[MESSAGE_ID_SIZE];
+    struct ws_bytes **ring;  /* messages base .. top-1 */
+    size_t *sizes;           /* what each counts in `bytes` */
+    uint32_t ring_size;      /* a power of two */
+    uint64_t base, top;
+    uint64_t produced;       /* messages that the present child wrote */
+    size_t bytes;
+    struct log_lines lines;
+    ev_io readable;
+    ev_timer retry;
+    int fd;                  /* -1: no child, or its pipe is read to the end */
+    uint64_t child;          /* 0: none */
+    broker_ticket ticket;
+    unsigned retries;
+    bool at_end;             /* the pipe is read to the end */
+    bool exited;             /* exit_status is known */
+    bool over;               /* viewers get no more than what is in the ring */
+    int exit_status;
+};
+
+static struct log_follower *followers;
+static char follower_buffer[FOLLOWER_READ];
+
+/* --- messages --------------------------------------------------------------------------- */
+
+static struct ws_bytes *
+finish_message(struct buf *out)
+{
+    size_t len = 0;
+    char *bytes = buf_take(out, &len);
+    return bytes ? ws_bytes_take(bytes, len) : NULL;
+}
+
+struct ws_bytes *
+log_message_line(const char *text, size_t len)
+{
+    struct buf out;
+    struct json_writer w;
+    buf_init(&out, 0);
+    json_begin(&w, &out);
+    json_object_open(&w);
+    json_key(&w, "type");
+    json_cstring(&w, "log");
+    json_key(&w, "data");
+    json_string(&w, text, len);
+    json_object_close(&w);
+    return finish_message(&out);
+}
+
+struct ws_bytes *
+log_message_end(int exit_status)
+{
+    struct buf out;
+    buf_init(&out, 0);
+    buf_add_format(&out, "{\"type\":\"end\",\"data\":{\"exitCode\":%d}}", exit_status);
+    return finish_message(&out);
+}
+
+struct ws_bytes *
+log_message_error(const char *text)
+{
+    struct buf out;
+    struct json_writer w;
+    buf_init(&out, 0);
+    buf_add_str(&out, "{\"type\":\"error\",\"data\":{\"error\":");
+    json_begin(&w, &out);
+    json_cstring(&w, text);
+    buf_add_str(&out, "}}");
+    return finish_message(&out);
+}
+
+static void
+send_and_leave(struct log_place *place, struct ws_bytes *message)
+{
+    ws_send_shared(place->ws, message);
+    ws_bytes_unref(message);
+    log_follower_leave(place);
+}
+
+/* --- what is kept ------------------------------------------------------------------------- */
+
+static int
+grow_ring(struct log_follower *f)
+{
+    uint32_t size = f->ring_size ? f->ring_size * 2 : 64;
+    struct ws_bytes **ring = malloc(size * sizeof(*ring));
+    size_t *sizes = malloc(size * sizeof(*sizes));
+    if (!ring || !sizes) {
+        free(ring);
+        free(sizes);
+        return -ENOMEM;
+    }
+    for (uint64_t i = f->base; i < f->top; i++) {
+        ring[i & (size - 1)] = f->ring[i & (f->ring_size - 1)];
+        sizes[i & (size - 1)] = f->sizes[i & (f->ring_size - 1)];
+    }
+    free(f->ring);
+    free(f->sizes);
+    f->ring = ring;
+    f->sizes = sizes;
+    f->ring_size = size;
+    return 0;
+}
+
+static void
+keep_line(void *ctx, const char *text, size_t len)
+{
+    struct log_follower *f = ctx;
+    if (f->produced++ < f->top)
+        return; /* a former child wrote it already */
+    struct ws_bytes *message = log_message_line(text, len);
+    if (message && f->top - f->base == f->ring_size && grow_ring(f) != 0) {
+        ws_bytes_unref(message);
+        message = NULL;
+    }
+    if (!message) {
+        f->produced--; /* no memory: a line is lost, the rest is not */
+        return;
+    }
+    f->ring[f->top & (f->ring_size - 1)] = message;
+    f->sizes[f->top & (f->ring_size - 1)] = len + FOLLOWER_ENTRY;
+    f->bytes += len + FOLLOWER_ENTRY;
+    f->top++;
+}
+
+static void
+drop_oldest(struct log_follower *f)
+{
+    f->bytes -= f->sizes[f->base & (f->ring_size - 1)];
+    ws_bytes_unref(f->ring[f->base & (f->ring_size - 1)]);
+    f->base++;
+}
+
+/* Over the bound, forget what every viewer has. */
+static void
+trim(struct log_follower *f)
+{
+    uint64_t slowest = f->top;
+    for (const struct log_place *p = f->places; p; p = p->next)
+        slowest = p->cursor < slowest ? p->cursor : slowest;
+    while (f->bytes > LIMIT_LOG_SHARED && f->base < slowest)
+        drop_oldest(f);
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+static void
+drop_child(struct log_follower *f)
+{
+    if (f->ticket != 0)
+        broker_cancel(f->ticket);
+    f->ticket = 0;
+    ev_io_stop(worker_loop(), &f->readable);
+    ev_timer_stop(worker_loop(), &f->retry);
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+    if (f->child != 0 && !f->exited)
+        broker_ask_child_end(f->child);
+    f->child = 0;
+}
+
+static void
+follower_free(struct log_follower *f)
+{
+    drop_child(f);
+    *f->link = f->next;
+    if (f->next)
+        f->next->link = f->link;
+    while (f->base < f->top)
+        drop_oldest(f);
+    free(f->ring);
+    free(f->sizes);
+    log_lines_done(&f->lines);
+    free(f);
+}
+
+static void
+place_insert(struct log_follower *f, struct log_place *place)
+{
+    place->follower = f;
+    place->next = f->places;
+    place->link = &f->places;
+    if (place->next)
+        place->next->link = &place->next;
+    f->places = place;
+}
+
+static void
+place_remove(struct log_place *place)
+{
+    *place->link = place->next;
+    if (place->next)
+        place->next->link = place->link;
+    place->follower = NULL;
+}
+
+void
+log_follower_leave(struct log_place *place)
+{
+    struct log_follower *f = place->follower;
+    if (!f)
+        return;
+    place_remove(place);
+    if (!f->places)
+        follower_free(f);
+}
+
+/* Tell every viewer and end. `f` is gone afterwards. */
+static void
+fail_all(struct log_follower *f, const char *text)
+{
+    struct ws_bytes *message = log_message_error(text);
+    struct log_place *next;
+    for (struct log_place *p = f->places; p; p = next) {
+        next = p->next;
+        ws_send_shared(p->ws, message);
+        place_remove(p);
+    }
+    ws_bytes_unref(message);
+    follower_free(f);
+}
+
+/* Send one viewer what it lacks, as far as its queue has room. May end the follower. */
+static void
+serve_place(struct log_place *place)
+{
+    struct log_follower *f = place->follower;
+    while (place->cursor < f->top && !ws_queue_full(place->ws)) {
+        ws_send_shared(place->ws, f->ring[place->cursor & (f->ring_size - 1)]);
+        place->cursor++;
+    }
+    if (f->over && place->cursor == f->top)
+        send_and_leave(place, log_message_end(f->exit_status));
+}
+
+static void
+serve_all(struct log_follower *f)
+{
+    struct log_place *next;
+    for (struct log_place *p = f->places; p; p = next) {
+        next = p->next; /* the last one to leave takes `f` along: then next is NULL */
+        serve_place(p);
+    }
+}
+
+/* --- a slow viewer must not hold up the others ------------------------------------------------ */
+
+static bool
+someone_waits(const struct log_follower *f)
+{
+    for (const struct log_place *p = f->places; p; p = p->next)
+        if (p->cursor == f->top)
+            return true;
+    return false;
+}
+
+static void join_at_cursor(struct log_place *place, const char *run_id,
+                           const struct log_follower *not_this);
+
+static void
+part_from_slow(struct log_follower *f)
+{
+    struct log_place *next;
+    for (struct log_place *p = f->places; p; p = next) {
+        next = p->next;
+        if (p->cursor == f->top || p->cursor != f->base)
+            continue;
+        place_remove(p);
+        join_at_cursor(p, f->run_id, f);
+    }
+    trim(f);
+}
+
+/* The pipe is read while there is room; the slowest viewer decides, unless others wait. */
+static void
+balance(struct log_follower *f)
+{
+    trim(f);
+    for (unsigned i = 0; i < 2 && f->bytes > LIMIT_LOG_SHARED && someone_waits(f); i++)
+        part_from_slow(f);
+    if (f->fd < 0)
+        return;
+    if (f->bytes > LIMIT_LOG_SHARED)
+        ev_io_stop(worker_loop(), &f->readable);
+    else
+        ev_io_start(worker_loop(), &f->readable);
+}
+
+void
+log_follower_resume(struct log_place *place)
+{
+    struct log_follower *f = place->follower;
+    if (!f)
+        return;
+    serve_place(place);
+    if (place->follower == f)
+        balance(f);
+}
+
+/* --- the child ----------------------------------------------------------------------------------- */
+
+/* Both are needed: bytes may be in the pipe when the status comes, and an end of file alone
+ * may mean that the broker died. */
+static void
+finish_if_over(struct log_follower *f)
+{
+    if (!f->at_end || !f->exited || f->over)
+        return;
+    log_lines_end(&f->lines);
+    f->over = true;
+    serve_all(f);
+}
+
+static void
+on_pipe(struct ev_loop *loop, ev_io *w, int events)
+{
+    struct log_follower *f = w->data;
+    ssize_t n = read(f->fd, follower_buffer, sizeof(follower_buffer));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        ev_io_stop(loop, &f->readable);
+        close(f->fd);
+        f->fd = -1;
+        f->at_end = true;
+        finish_if_over(f);
+        return;
+    }
+    log_lines_feed(&f->lines, follower_buffer, (size_t)n);
+    serve_all(f);
+    balance(f);
+}
+
+static void start_child(struct log_follower *f);
+
+static void
+on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+    start_child(w->data);
+}
+
+static void
+retry_later(struct log_follower *f)
+{
+    drop_child(f);
+    f->exited = f->at_end = false;
+    f->produced = 0;
+    log_lines_reset(&f->lines);
+    if (f->retries++ >= FOLLOWER_RETRIES) {
+        fail_all(f, "The log cannot be followed now: try again");
+        return;
+    }
+    ev_timer_set(&f->retry, FOLLOWER_RETRY_S, 0.);
+    ev_timer_start(worker_loop(), &f->retry);
+}
+
+static void
+on_exit_status(void *ctx, int exit_status)
+{
+    struct log_follower *f = ctx;
+    f->exited = true;
+    if (exit_status < 0) { /* the broker went away, and the child with it */
+        retry_later(f);
+        return;
+    }
+    f->exit_status = exit_status;
+    finish_if_over(f);
+}
+
+static int
+take_pipe(struct log_follower *f, int *fds, unsigned n_fds)
+{
+    struct stat st;
+    if (n_fds != 1 || fstat(fds[0], &st) != 0 || !S_ISFIFO(st.st_mode))
+        return -EBADMSG;
+    f->fd = fds[0];
+    fds[0] = -1;
+    return 0;
+}
+
+static void
+on_answer(void *ctx, const void *bytes, int *fds, unsigned n_fds)
+{
+    struct log_follower *f = ctx;
+    const struct answer_run_logs *answer = bytes;
+    char text[MESSAGE_ID_SIZE + 32];
+    f->ticket = 0;
+    if (!answer || answer->status == ANSWER_BUSY) {
+        retry_later(f);
+    } else if (answer->status == ANSWER_NOT_FOUND) {
+        snprintf(text, sizeof(text), "Run %s not found", f->run_id);
+        fail_all(f, text);
+    } else if (answer->status != ANSWER_OK || take_pipe(f, fds, n_fds) != 0) {
+        fail_all(f, "The log of this run cannot be followed");
+    } else {
+        f->child = answer->child;
+        f->exited = f->at_end = false;
+        ev_io_set(&f->readable, f->fd, EV_READ);
+        ev_io_start(worker_loop(), &f->readable);
+        broker_on_child_end(f->child, on_exit_status, f);
+    }
+}
+
+static void
+start_child(struct log_follower *f)
+{
+    broker_ticket ticket = broker_ask_run_logs(f->run_id, on_answer, f);
+    /* 0: on_answer was called already, and `f` may be gone. */
+    if (ticket != 0)
+        f->ticket = ticket;
+}
+
+/* A follower whose kept messages begin no later than what this viewer needs next. */
+static struct log_follower *
+find_follower(const char *run_id, uint64_t cursor, const struct log_follower *not_this)
+{
+    for (struct log_follower *f = followers; f; f = f->next)
+        if (f != not_this && !f->over && strcmp(f->run_id, run_id) == 0 &&
+            f->base <= cursor && cursor <= f->top)
+            return f;
+    return NULL;
+}
+
+static struct log_follower *
+follower_new(const char *run_id, uint64_t cursor)
+{
+    struct log_follower *f = calloc(1, sizeof(*f));
+    if (!f)
+        return NULL;
+    snprintf(f->run_id, sizeof(f->run_id), "%s", run_id);
+    f->base = f->top = cursor;
+    f->fd = -1;
+    log_lines_init(&f->lines, keep_line, f);
+    ev_io_init(&f->readable, on_pipe, -1, EV_READ);
+    ev_timer_init(&f->retry, on_retry, 0., 0.);
+    f->readable.data = f->retry.data = f;
+    f->next = followers;
+    f->link = &followers;
+    if (f->next)
+        f->next->link = &f->next;
+    followers = f;
+    return f;
+}
+
+static void
+join_at_cursor(struct log_place *place, const char *run_id,
+               const struct log_follower *not_this)
+{
+    struct log_follower *f = find_follower(run_id, place->cursor, not_this);
+    if (f) {
+        place_insert(f, place);
+        serve_place(place);
+        return;
+    }
+    f = follower_new(run_id, place->cursor);
+    if (!f) {
+        struct ws_bytes *message = log_message_error("Out of memory");
+        ws_send_shared(place->ws, message);
+        ws_bytes_unref(message);
+        return;
+    }
+    place_insert(f, place);
+    start_child(f);
+}
+
+void
+log_follower_join(struct log_place *place, const char *run_id)
+{
+    join_at_cursor(place, run_id, NULL);
+}
