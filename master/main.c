@@ -1,0 +1,119 @@
+/* The master: reads the settings, binds, starts the broker and the workers, supervises.
+ * It parses nothing that came from outside and holds no client connection. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "common/log.h"
+#include "master/account.h"
+#include "master/handover.h"
+#include "master/listener.h"
+#include "master/notify.h"
+#include "master/settings.h"
+#include "master/supervise.h"
+
+static struct settings settings;
+static struct account account;
+static struct listeners listeners;
+static struct handover handover;
+static char error[SETTINGS_ERROR_SIZE];
+
+static const char *
+lookup_environment(const char *name)
+{
+    return getenv(name);
+}
+
+static _Noreturn void
+refuse(void)
+{
+    fprintf(stderr, "[Server] %s\n", error);
+    exit(1);
+}
+
+/* The token passes through our memory once: no core file, no debugger of the same
+ * account. No new privileges, for all that is started from here too: the broker needs
+ * that for its own filter, so a command that wants `sudo` would not work behind it in
+ * any case. */
+static void
+drop_what_we_can(void)
+{
+    struct rlimit core;
+
+    prctl(PR_SET_DUMPABLE, 0);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (getrlimit(RLIMIT_CORE, &core) == 0) {
+        core.rlim_cur =
+            0; /* the hard one stays: commands of the broker may want their own */
+        setrlimit(RLIMIT_CORE, &core);
+    }
+}
+
+static void
+read_settings(void)
+{
+    if (settings_read(lookup_environment, &settings, error) != 0 ||
+        account_choose(&settings, &account, error) != 0)
+        refuse();
+}
+
+static int
+run_check(void)
+{
+    read_settings();
+    if (listener_check(&settings, error) != 0)
+        refuse();
+    settings_print_values(stdout, &settings);
+    return 0;
+}
+
+static int
+run_option(const char *option)
+{
+    if (strcmp(option, "--version") == 0)
+        printf("ssebench-webui %s\n", handover_version());
+    else if (strcmp(option, "--help") == 0)
+        settings_print_help(stdout);
+    else if (strcmp(option, "--settings-markdown") == 0)
+        settings_print_markdown(stdout);
+    else if (strcmp(option, "--check") == 0)
+        return run_check();
+    else {
+        fprintf(stderr,
+                "[Server] Unknown option. All settings come from the environment; "
+                "ssebench-webui --help lists them.\n");
+        return 1;
+    }
+    return 0;
+}
+
+static void
+log_start(void)
+{
+    log_event(LOG_LEVEL_INFO, "started", "version=%s workers=%u backend=%s",
+              handover_version(), settings.workers,
+              settings.backend[0] != '\0' ? settings.backend : "docker");
+    if (settings.catalog_deprecated)
+        log_event(LOG_LEVEL_WARNING, "deprecated",
+                  "setting=SSEBENCH_CATALOG_URL use=SSEBENCH_CATALOG");
+}
+
+int
+main(int argc, char **argv)
+{
+    drop_what_we_can();
+    if (argc > 1)
+        return run_option(argv[1]);
+    read_settings();
+    log_init("master", -1, (enum log_level)settings.log_level);
+    if (settings_make_state_dir(&settings, account.own_uid, account.own_gid, error) !=
+            0 ||
+        listener_open(&settings, &listeners, error) != 0 ||
+        handover_new(&settings, &account, &listeners, &handover, error) != 0)
+        refuse();
+    notify_init(); /* after listener_open, which reads LISTEN_FDS */
+    log_start();
+    return supervise_run(&settings, &handover, &listeners);
+}

@@ -1,0 +1,552 @@
+/* Starting, watching, restarting, reloading and stopping the broker and the workers. */
+#include "master/supervise.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/channel.h"
+#include "common/log.h"
+#include "master/child.h"
+#include "master/greeting.h"
+#include "master/notify.h"
+#include "master/spawn.h"
+
+extern char **environ;
+
+enum phase {
+    PHASE_STARTING,
+    PHASE_SERVING,
+    PHASE_STOPPING_WORKERS,
+    PHASE_STOPPING_BROKER
+};
+
+static struct supervisor {
+    struct event_base *base;
+    const struct settings *settings;
+    struct handover *handover;
+    struct listeners *listeners;
+    enum phase phase;
+    int exit_status;
+    uint32_t n_children;                      /* the broker and the workers */
+    struct child children[1 + LIMIT_WORKERS]; /* [0]: the broker */
+    struct event *on_deadline, *on_watchdog;
+    int null_fd; /* /dev/null */
+    bool greeted;
+} sup;
+
+static struct child *
+broker(void)
+{
+    return &sup.children[0];
+}
+
+static bool
+is_stopping(void)
+{
+    return sup.phase >= PHASE_STOPPING_WORKERS;
+}
+
+/* --- starting
+ * --------------------------------------------------------------------------- */
+
+/* A new channel between the broker and this worker: one end to each by CONTROL_CHANNEL.
+ * With `ret_worker_end`, the worker is about to be started and finds its end at
+ * HANDOFF_CHANNEL. */
+static int
+link_worker(struct child *worker, int *ret_worker_end)
+{
+    int ends[2];
+    int status = channel_pair(ends);
+
+    if (status != 0)
+        return status;
+    child_tell(broker(), CONTROL_CHANNEL, worker->number, ends[0]);
+    close(ends[0]); /* with no broker alive, the worker's end reads as closed: "try
+                       again" */
+    if (ret_worker_end != NULL) {
+        *ret_worker_end = spawn_raise_fd(ends[1]);
+        return *ret_worker_end < 0 ? *ret_worker_end : 0;
+    }
+    child_tell(worker, CONTROL_CHANNEL, worker->number, ends[1]);
+    close(ends[1]);
+    return 0;
+}
+
+static void
+close_fds(int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+/* What only this start needs: `own` are ours to close when the child has its copies. */
+struct start {
+    struct spawn spawn;
+    int own[4];
+    size_t n_own;
+    int control, output; /* our ends */
+};
+
+static int
+own_fd(struct start *st, unsigned target, int fd)
+{
+    if (fd < 0)
+        return fd;
+    st->own[st->n_own++] = fd;
+    st->spawn.fds[target] = fd;
+    return 0;
+}
+
+/* Control channel and stderr pipe, which both roles have. */
+static int
+open_lines(struct start *st)
+{
+    int ends[2], status;
+
+    status = channel_pair(ends);
+    if (status != 0)
+        return status;
+    st->control = ends[0];
+    status = own_fd(st, HANDOFF_CONTROL, spawn_raise_fd(ends[1]));
+    if (status != 0)
+        return status;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -errno;
+    st->output = ends[0];
+    if (fcntl(st->output, F_SETFL, O_NONBLOCK) != 0)
+        return -errno;
+    return own_fd(st, STDERR_FILENO, spawn_raise_fd(ends[1]));
+}
+
+static int
+prepare(struct start *st, const struct child *c)
+{
+    int status;
+
+    memset(st, 0, sizeof(*st));
+    st->control = st->output = -1;
+    for (size_t i = 0; i < SPAWN_FDS; i++)
+        st->spawn.fds[i] = -1;
+    st->spawn.fds[STDIN_FILENO] = sup.null_fd;
+    st->spawn.fds[STDOUT_FILENO] = sup.null_fd;
+    status = open_lines(st);
+    if (status != 0)
+        return status;
+    return own_fd(st, HANDOFF_CONFIG,
+                  c->role == CHILD_WORKER
+                      ? handover_worker_config(sup.handover, c->number)
+                      : handover_broker_config(sup.handover));
+}
+
+static int
+prepare_worker(struct start *st, struct child *c)
+{
+    int channel = -1;
+    int status = link_worker(c, &channel);
+
+    if (status != 0)
+        return status;
+    own_fd(st, HANDOFF_CHANNEL, channel);
+    st->spawn.fds[HANDOFF_SCOREBOARD] = sup.handover->scoreboard;
+    for (size_t i = 0; i < sup.listeners->n; i++)
+        st->spawn.fds[HANDOFF_LISTENER + i] = sup.listeners->item[i].fd;
+    st->spawn.max_fds = handover_worker_fds(sup.handover);
+    return 0;
+}
+
+static int
+start_child(struct child *c)
+{
+    static char *const no_env[] = {NULL};
+    char number[16];
+    char *const worker_argv[] = {"ssebench-webui-worker", number, NULL};
+    char *const broker_argv[] = {"ssebench-webui-broker", number, NULL};
+    bool is_worker = c->role == CHILD_WORKER;
+    struct start st;
+    pid_t pid = 0;
+    int status = prepare(&st, c);
+
+    snprintf(number, sizeof(number), "%u", c->number);
+    if (status == 0 && is_worker)
+        status = prepare_worker(&st, c);
+    st.spawn.program =
+        is_worker ? sup.handover->worker_program : sup.handover->broker_program;
+    st.spawn.argv = is_worker ? worker_argv : broker_argv;
+    st.spawn.env = is_worker ? no_env : environ;
+    if (status == 0)
+        status = spawn_start(&st.spawn, &pid);
+    close_fds(st.own, st.n_own);
+    if (status != 0) {
+        close_fds((int[]){st.control, st.output}, 2);
+        return status;
+    }
+    return child_attach(c, sup.base, pid, st.control, st.output);
+}
+
+/* --- stopping
+ * --------------------------------------------------------------------------- */
+
+static bool
+any_alive(uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (sup.children[i].pid > 0)
+            return true;
+    return false;
+}
+
+static void
+kill_all(void)
+{
+    for (uint32_t i = 0; i < sup.n_children; i++)
+        if (sup.children[i].pid > 0)
+            kill(sup.children[i].pid, SIGKILL);
+}
+
+static void
+set_deadline(void)
+{
+    struct timeval limit = {.tv_sec = LIMIT_STOP_MS / 1000};
+
+    evtimer_add(sup.on_deadline, &limit);
+}
+
+/* Called whenever something ended: what is the next step of the stop? */
+static void
+continue_stop(void)
+{
+    if (sup.phase == PHASE_STOPPING_WORKERS && !any_alive(1, sup.n_children)) {
+        sup.phase = PHASE_STOPPING_BROKER; /* nobody asks it anything any more */
+        child_tell(broker(), CONTROL_STOP, 0, -1);
+        set_deadline();
+    }
+    if (sup.phase == PHASE_STOPPING_BROKER && !any_alive(0, 1))
+        event_base_loopbreak(sup.base);
+}
+
+static void
+begin_stop(int exit_status)
+{
+    if (is_stopping())
+        return;
+    sup.phase = PHASE_STOPPING_WORKERS;
+    sup.exit_status = exit_status;
+    notify_send("STOPPING=1");
+    for (uint32_t i = 1; i < sup.n_children; i++)
+        child_tell(&sup.children[i], CONTROL_STOP, 0, -1);
+    for (uint32_t i = 0; i < sup.n_children; i++)
+        evtimer_del(sup.children[i].on_restart);
+    listener_close(sup.listeners); /* closed for good with the workers' copies */
+    set_deadline();
+    continue_stop();
+}
+
+static void
+handle_deadline(int fd, short what, void *arg)
+{
+    log_event(LOG_LEVEL_WARNING, "stop_slow", "limit_ms=%u action=kill", LIMIT_STOP_MS);
+    if (sup.phase == PHASE_STOPPING_WORKERS) {
+        for (uint32_t i = 1; i < sup.n_children; i++)
+            if (sup.children[i].pid > 0)
+                kill(sup.children[i].pid, SIGKILL);
+    } else {
+        kill_all();
+    }
+}
+
+__attribute__((format(printf, 1, 2))) static void
+give_up(const char *format, ...)
+{
+    va_list args;
+
+    if (is_stopping())
+        return;
+    fflush(stdout);
+    fprintf(stderr, "[Server] ");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\n");
+    begin_stop(1);
+}
+
+/* --- restarting
+ * --------------------------------------------------------------------------- */
+
+static void
+run_start(struct child *c)
+{
+    int status = start_child(c);
+
+    if (status != 0) {
+        if (c->pid > 0)
+            kill(c->pid, SIGKILL);
+        give_up("Cannot start %s: %s.", c->name, strerror(-status));
+        return;
+    }
+    log_event(LOG_LEVEL_INFO, "child_started", "child=%s pid=%d", c->name, (int)c->pid);
+    if (c->role ==
+        CHILD_BROKER) /* a new broker knows nobody: every worker gets a new line */
+        for (uint32_t i = 1; i < sup.n_children; i++)
+            if (sup.children[i].pid > 0)
+                link_worker(&sup.children[i], NULL);
+}
+
+static void
+handle_restart(int fd, short what, void *arg)
+{
+    if (!is_stopping())
+        run_start(arg);
+}
+
+static void
+describe_end(int status, char *ret_text, size_t size)
+{
+    if (WIFEXITED(status))
+        snprintf(ret_text, size, "exit status %d", WEXITSTATUS(status));
+    else
+        snprintf(ret_text, size, "signal SIG%s", sigabbrev_np(WTERMSIG(status)));
+}
+
+static void
+log_end(const struct child *c, pid_t pid, int status)
+{
+    char how[64];
+    bool asked = is_stopping() && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+    describe_end(status, how, sizeof(how));
+    log_event(asked ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "child_ended",
+              "child=%s pid=%d how=%s", c->name, (int)pid, log_quote(how, strlen(how)));
+    /* The filter kills without a word; the kernel's audit record (type 1326, in its log
+     * where that is kept) alone has the call's number. */
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+        greeting_log_blocked_call(c->name, pid);
+}
+
+static void
+restart_later(struct child *c, int status, uint64_t lived_ms)
+{
+    struct timeval delay;
+    uint32_t delay_ms = 0;
+    char how[64];
+
+    describe_end(status, how, sizeof(how));
+    if (sup.phase == PHASE_STARTING && WIFEXITED(status)) {
+        give_up("%s could not start (%s). The lines above say why.", c->name, how);
+        return;
+    }
+    if (!restart_note(&c->restart, child_now_ms(), lived_ms, &delay_ms)) {
+        give_up("%s ended %u times within %u seconds, the last time by %s. The lines "
+                "above say "
+                "why; start the server again when that is mended.",
+                c->name, LIMIT_RESTARTS, LIMIT_RESTARTS_MS / 1000, how);
+        return;
+    }
+    delay.tv_sec = delay_ms / 1000;
+    delay.tv_usec = (delay_ms % 1000) * 1000;
+    evtimer_add(c->on_restart, &delay);
+}
+
+static struct child *
+find_child(pid_t pid)
+{
+    for (uint32_t i = 0; i < sup.n_children; i++)
+        if (sup.children[i].pid == pid)
+            return &sup.children[i];
+    return NULL;
+}
+
+/* As process 1 of a container we inherit orphans: they are reaped and forgotten. */
+static void
+handle_sigchld(int fd, short what, void *arg)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct child *c = find_child(pid);
+        uint64_t lived_ms;
+
+        if (c == NULL)
+            continue;
+        lived_ms = c->ready ? child_now_ms() - c->ready_ms : 0;
+        child_detach(c);
+        log_end(c, pid, status);
+        if (!is_stopping())
+            restart_later(c, status, lived_ms);
+    }
+    continue_stop();
+}
+
+/* --- serving
+ * ----------------------------------------------------------------------------- */
+
+static void
+handle_ready(struct child *c)
+{
+    log_event(LOG_LEVEL_DEBUG, "child_ready", "child=%s", c->name);
+    if (sup.phase != PHASE_STARTING)
+        return;
+    for (uint32_t i = 0; i < sup.n_children; i++)
+        if (!sup.children[i].ready)
+            return;
+    sup.phase = PHASE_SERVING;
+    greeting_print(sup.listeners, sup.handover->worker.base_path, sup.children,
+                   sup.n_children);
+    notify_send("READY=1");
+}
+
+/* The broker read something from this worker that no worker of ours says (design R3).
+ */
+static void
+handle_kill(uint32_t number)
+{
+    if (number == 0 || number >= sup.n_children || sup.children[number].pid == 0)
+        return;
+    log_event(LOG_LEVEL_ERROR, "worker_killed", "child=%s reason=broker_asked",
+              sup.children[number].name);
+    kill(sup.children[number].pid, SIGKILL);
+}
+
+/* SIGHUP: a token that cannot be read changes nothing; the old one stays in force. */
+static void
+handle_sighup(int fd, short what, void *arg)
+{
+    char token[POLICY_TOKEN_MAX], error[SETTINGS_ERROR_SIZE];
+    const char *path = sup.settings->token_file;
+
+    if (is_stopping())
+        return;
+    notify_reloading();
+    if (path[0] == '\0') {
+        log_event(LOG_LEVEL_INFO, "reloaded", "changed=nothing reason=no_token_file");
+    } else if (settings_read_token_file(path, token, error) != 0 ||
+               handover_set_token(sup.handover, token) != 0) {
+        log_event(LOG_LEVEL_ERROR, "reload_failed", "token=kept reason=%s",
+                  log_quote(error, strlen(error)));
+    } else {
+        for (uint32_t i = 1; i < sup.n_children; i++) {
+            int config = handover_worker_config(sup.handover, i);
+
+            if (config >= 0)
+                child_tell(&sup.children[i], CONTROL_CONFIG, 0, config);
+            close_fds(&config, 1);
+        }
+        log_event(LOG_LEVEL_INFO, "reloaded", "changed=token");
+    }
+    explicit_bzero(token, sizeof(token));
+    notify_send("READY=1");
+}
+
+static void
+handle_sigterm(int fd, short what, void *arg)
+{
+    if (is_stopping()) { /* asked twice: now */
+        kill_all();
+        return;
+    }
+    log_event(LOG_LEVEL_INFO, "stopping", "signal=SIG%s", sigabbrev_np(fd));
+    begin_stop(0);
+}
+
+static void
+handle_watchdog(int fd, short what, void *arg)
+{
+    notify_send("WATCHDOG=1");
+}
+
+/* --- setting up
+ * -------------------------------------------------------------------------- */
+
+static int
+watch_signal(int number, event_callback_fn handler)
+{
+    struct event *event = evsignal_new(sup.base, number, handler, NULL);
+
+    return event != NULL && event_add(event, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+static int
+watch_watchdog(void)
+{
+    uint32_t ms = notify_watchdog_ms();
+    struct timeval interval = {.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
+
+    if (ms == 0)
+        return 0;
+    sup.on_watchdog = event_new(sup.base, -1, EV_PERSIST, handle_watchdog, NULL);
+    return sup.on_watchdog != NULL && event_add(sup.on_watchdog, &interval) == 0
+               ? 0
+               : -ENOMEM;
+}
+
+static int
+set_up_children(void)
+{
+    for (uint32_t i = 0; i < sup.n_children; i++) {
+        struct child *c = &sup.children[i];
+
+        c->role = i == 0 ? CHILD_BROKER : CHILD_WORKER;
+        c->number = i;
+        c->control = c->output = -1;
+        c->on_ready = handle_ready;
+        c->on_kill = i == 0 ? handle_kill : NULL;
+        c->on_restart = evtimer_new(sup.base, handle_restart, c);
+        if (c->on_restart == NULL)
+            return -ENOMEM;
+        if (i == 0)
+            strcpy(c->name, "broker");
+        else
+            snprintf(c->name, sizeof(c->name), "worker.%u", i % 1000);
+    }
+    return 0;
+}
+
+static int
+set_up(void)
+{
+    sup.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (sup.null_fd < 0)
+        return -errno;
+    sup.null_fd = spawn_raise_fd(sup.null_fd);
+    sup.base = event_base_new();
+    if (sup.base == NULL)
+        return -ENOMEM;
+    sup.on_deadline = evtimer_new(sup.base, handle_deadline, NULL);
+    if (sup.null_fd < 0 || sup.on_deadline == NULL || set_up_children() != 0 ||
+        watch_signal(SIGCHLD, handle_sigchld) != 0 ||
+        watch_signal(SIGTERM, handle_sigterm) != 0 ||
+        watch_signal(SIGINT, handle_sigterm) != 0 ||
+        watch_signal(SIGHUP, handle_sighup) != 0 || watch_watchdog() != 0)
+        return -ENOMEM;
+    signal(SIGPIPE, SIG_IGN);
+    return 0;
+}
+
+int
+supervise_run(const struct settings *s, struct handover *h, struct listeners *l)
+{
+    int status;
+
+    sup.settings = s;
+    sup.handover = h;
+    sup.listeners = l;
+    sup.n_children = 1 + s->workers;
+    status = set_up();
+    if (status != 0)
+        log_die("Cannot set up supervision: %s.", strerror(-status));
+    /* The broker first: the workers' channels then wait in its control channel. All of
+     * them start side by side. */
+    for (uint32_t i = 0; i < sup.n_children && !is_stopping(); i++)
+        run_start(&sup.children[i]);
+    event_base_dispatch(sup.base);
+    log_event(LOG_LEVEL_INFO, "stopped", "exit_status=%d", sup.exit_status);
+    return sup.exit_status;
+}
