@@ -1,0 +1,285 @@
+/* Where policy is applied: the request's facts are gathered, policy/access.h decides, and a
+ * refusal says what was received and which one setting admits it. */
+#include "worker/access_gate.h"
+
+#include <errno.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/scoreboard.h"
+#include "policy/access.h"
+#include "policy/token.h"
+#include "worker/broker_link.h"
+#include "worker/http.h"
+#include "worker/peers.h"
+#include "worker/worker.h"
+
+#define HINT_VALUE 100u     /* bytes of a received value that a hint repeats */
+#define REFUSALS_LOGGED 5u  /* lines in each interval; the rest is counted */
+#define REFUSALS_INTERVAL_S 10.0
+
+static EVP_MAC_CTX *mac; /* keyed once, restarted for each token */
+
+/* --- the token --------------------------------------------------------------------------- */
+
+static bool
+token_digest(const char *token, size_t len, uint8_t ret_digest[32])
+{
+    size_t n = 0;
+
+    /* Without a key the context starts again with the one it has. */
+    return EVP_MAC_init(mac, NULL, 0, NULL) == 1 &&
+           EVP_MAC_update(mac, (const unsigned char *)token, len) == 1 &&
+           EVP_MAC_final(mac, ret_digest, &n, 32) == 1 && n == 32;
+}
+
+int
+access_gate_init(const struct worker_config *config)
+{
+    char digest_name[] = "SHA256";
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest_name, 0),
+        OSSL_PARAM_construct_end(),
+    };
+    EVP_MAC *hmac = mac ? NULL : EVP_MAC_fetch(NULL, "HMAC", NULL);
+    uint8_t digest[32];
+
+    if (!mac)
+        mac = EVP_MAC_CTX_new(hmac);
+    EVP_MAC_free(hmac);
+    if (!mac || EVP_MAC_init(mac, config->token_key, sizeof(config->token_key), params) != 1)
+        return -ENOMEM;
+    /* The first use may load what the sandbox would not let it. */
+    return token_digest("warm-up", 7, digest) ? 0 : -EIO;
+}
+
+/* The token that the request carries, hashed and compared. An Authorization header, if there
+ * is one, alone decides (contract 10.3). */
+static void
+token_examine(const struct request *r, struct access_request *ret)
+{
+    char decoded[POLICY_TOKEN_MAX];
+    uint8_t digest[32];
+    const char *token = NULL;
+    size_t len = 0;
+
+    if (r->authorization.at) {
+        ret->token_given = true;
+        if (!policy_token_from_bearer(r->authorization.at, r->authorization.len, &token,
+                                      &len))
+            return;
+    } else if (r->ws_protocols.at &&
+               policy_token_from_subprotocols(r->ws_protocols.at, r->ws_protocols.len,
+                                              decoded, &len)) {
+        ret->token_given = true;
+        token = decoded;
+    } else {
+        return;
+    }
+    ret->token_good = token_digest(token, len, digest) &&
+                      policy_digest_equal(digest, worker_config()->token_digest);
+    explicit_bzero(decoded, sizeof(decoded));
+}
+
+/* --- saying no ------------------------------------------------------------------------------ */
+
+void
+access_gate_log_refusal(const struct exchange *x, int status, const char *reason)
+{
+    static double since_s;
+    static unsigned n_logged, n_left_out;
+    double now_s = ev_now(worker_loop());
+
+    if (now_s - since_s > REFUSALS_INTERVAL_S) {
+        if (n_left_out > 0)
+            log_event(LOG_LEVEL_WARNING, "refused-more", "count=%u", n_left_out);
+        since_s = now_s;
+        n_logged = n_left_out = 0;
+    }
+    if (n_logged++ < REFUSALS_LOGGED)
+        log_event(LOG_LEVEL_WARNING, "refused", "status=%d peer=%s reason=%s", status,
+                  connection_slot_address(x->conn->slot), log_quote(reason, strlen(reason)));
+    else
+        n_left_out++;
+}
+
+/* A received value that may stand in a hint: printable ASCII, cut. */
+static const char *
+hint_value(struct span value, char out[HINT_VALUE + 1])
+{
+    size_t n = value.len < HINT_VALUE ? value.len : HINT_VALUE;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = value.at[i] >= 0x20 && value.at[i] < 0x7f ? value.at[i] : '?';
+    out[n] = '\0';
+    return out;
+}
+
+/* What was received and the one setting that admits it. NULL: no setting does. */
+static const char *
+hint_make(const struct exchange *x, const struct access_verdict *v, char *out, size_t size)
+{
+    char host[HINT_VALUE + 1], origin[HINT_VALUE + 1];
+    int n;
+
+    if (!v->setting)
+        return NULL;
+    n = snprintf(out, size, "Received Host \"%s\"", hint_value(x->request.host, host));
+    if (x->request.origin.at)
+        n += snprintf(out + n, size - (size_t)n, " and Origin \"%s\"",
+                      hint_value(x->request.origin, origin));
+    if (x->conn->peer == PEER_UID && v->status == 403)
+        n += snprintf(out + n, size - (size_t)n, " from user %u",
+                      (unsigned)x->conn->peer_uid);
+    snprintf(out + n, size - (size_t)n, ". The setting that decides this is %s.",
+             v->setting);
+    return out;
+}
+
+static void
+cors_headers(struct exchange *x, bool preflight)
+{
+    char origin[POLICY_ORIGIN_SIZE + 1];
+    struct span o = x->request.origin;
+
+    if (o.len >= sizeof(origin))
+        return;
+    memcpy(origin, o.at, o.len);
+    origin[o.len] = '\0';
+    exchange_header(x, "Access-Control-Allow-Origin", origin);
+    exchange_header(x, "Access-Control-Expose-Headers", "Content-Type, Cache-Control");
+    if (!preflight)
+        return;
+    exchange_header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
+    exchange_header(x, "Access-Control-Allow-Headers",
+                    "Content-Type, Cache-Control, Authorization");
+    exchange_header(x, "Access-Control-Max-Age", "600");
+}
+
+static void
+refuse(struct exchange *x, const struct access_request *r, const struct access_verdict *v)
+{
+    char hint[512];
+    bool bad_token = v->status == 401 && r->token_given;
+
+    scoreboard_add(SCORE_REFUSED, 1);
+    access_gate_log_refusal(x, v->status, v->error);
+    if (bad_token)
+        scoreboard_add(SCORE_BAD_TOKENS, 1);
+    if (bad_token && peers_bad_token(x->conn->slot, ev_now(worker_loop()))) {
+        exchange_header(x, "Retry-After", "60");
+        exchange_error(x, 429, "Too many bad tokens from this address: try again in a minute",
+                       NULL);
+        return;
+    }
+    if (v->status == 401)
+        exchange_header(x, "WWW-Authenticate", "Bearer");
+    exchange_error(x, v->status, v->error, hint_make(x, v, hint, sizeof(hint)));
+}
+
+/* --- deciding --------------------------------------------------------------------------------- */
+
+static struct access_rules
+rules_now(void)
+{
+    const struct worker_config *c = worker_config();
+
+    _Static_assert(HANDOFF_ORIGIN_SIZE == POLICY_ORIGIN_SIZE, "one list of origins");
+    return (struct access_rules){
+        .hosted = c->hosted,
+        .terminal = c->terminal,
+        .has_token = c->has_token,
+        .peers_any = c->peers_any,
+        .account_uid = c->account_uid,
+        .origins = c->origins,
+        .n_origins = c->n_origins,
+    };
+}
+
+static void
+decide(struct exchange *x)
+{
+    const struct request *r = &x->request;
+    const struct access_rules rules = rules_now();
+    struct access_request facts = {
+        .method = r->method_name,
+        .path = r->path,
+        .path_len = r->path_len,
+        .upgrade = r->upgrade,
+        .host = r->host.at,
+        .host_len = r->host.len,
+        .origin = r->origin.at,
+        .origin_len = r->origin.len,
+        .peer = x->conn->peer == PEER_UID ? ACCESS_PEER_UID : ACCESS_PEER_UNKNOWN,
+        .peer_uid = x->conn->peer_uid,
+    };
+    struct access_verdict verdict;
+
+    if (rules.has_token)
+        token_examine(r, &facts);
+    verdict = policy_access_decide(&rules, &facts);
+    if (rules.n_origins > 0)
+        exchange_header(x, "Vary", "Origin");
+    if (verdict.cors)
+        cors_headers(x, verdict.outcome == ACCESS_PREFLIGHT);
+    switch (verdict.outcome) {
+    case ACCESS_ALLOW:
+        x->admitted(x);
+        break;
+    case ACCESS_PREFLIGHT:
+        exchange_static(x, 204, NULL, NULL, 0);
+        break;
+    case ACCESS_REFUSE:
+        refuse(x, &facts, &verdict);
+        break;
+    }
+}
+
+/* --- the peer's account --------------------------------------------------------------------------- */
+
+static void
+on_peer_uid(void *ctx, const void *answer, int *fds, unsigned n_fds)
+{
+    const struct answer_peer_uid *a = answer;
+    struct exchange *x = ctx;
+
+    x->ticket = 0;
+    exchange_on_gone(x, NULL, NULL);
+    if (!a || (a->status != ANSWER_OK && a->status != ANSWER_NOT_FOUND)) {
+        exchange_header(x, "Retry-After", "1");
+        exchange_error(x, 503, "The server is restarting a part of itself: try again", NULL);
+        return;
+    }
+    x->conn->peer = a->status == ANSWER_OK ? PEER_UID : PEER_UNKNOWN;
+    x->conn->peer_uid = a->uid;
+    decide(x);
+}
+
+static void
+on_gone(struct exchange *x, void *ctx)
+{
+    broker_cancel(x->ticket);
+}
+
+void
+access_gate_enter(struct exchange *x, void (*admitted)(struct exchange *x))
+{
+    const struct worker_config *c = worker_config();
+    broker_ticket ticket;
+    struct conn *conn = x->conn;
+
+    x->admitted = admitted;
+    if (c->has_token || c->peers_any || conn->peer != PEER_NOT_ASKED) {
+        decide(x);
+        return;
+    }
+    exchange_on_gone(x, on_gone, NULL);
+    ticket = broker_ask_peer_uid(conn->io.fd, on_peer_uid, x);
+    /* The answer may have come already, and with it the end of the exchange. */
+    if (ticket != 0)
+        x->ticket = ticket;
+}

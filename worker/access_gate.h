@@ -1,0 +1,22 @@
+/* Where policy is applied: every request of every connection passes here before routing. */
+#ifndef WORKER_ACCESS_GATE_H
+#define WORKER_ACCESS_GATE_H
+
+struct exchange;
+struct worker_config;
+
+/* Make the keyed hash ready and warm up libcrypto. Before the sandbox, and again when the
+ * configuration changed. 0 or -errno. */
+int
+access_gate_init(const struct worker_config *config);
+
+/* Admit or refuse. Refused requests and preflights are answered here; for others `admitted`
+ * is called, now or when the broker has said who the peer is. */
+void
+access_gate_enter(struct exchange *x, void (*admitted)(struct exchange *x));
+
+/* One line about a refusal, sparsely. */
+void
+access_gate_log_refusal(const struct exchange *x, int status, const char *reason);
+
+#endif

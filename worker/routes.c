@@ -1,0 +1,174 @@
+/* The whole HTTP and WebSocket surface in one table, and how a path finds its row. */
+#include "worker/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "policy/access.h"
+#include "policy/run_id.h"
+#include "worker/http.h"
+#include "worker/logs_ws.h"
+#include "worker/page.h"
+#include "worker/runs.h"
+#include "worker/sdk_ws.h"
+#include "worker/worker.h"
+
+#define RUN "/api/containers/:id"
+
+static const struct route ROUTES[] = {
+    {METHOD_GET, "/api/health", ROUTE_HTTP, handle_health},
+    {METHOD_GET, "/api/containers", ROUTE_HTTP, handle_containers},
+    {METHOD_GET, RUN, ROUTE_HTTP, handle_container},
+    {METHOD_POST, RUN "/stop", ROUTE_HTTP, handle_container_stop},
+    {METHOD_POST, RUN "/remove", ROUTE_HTTP, handle_container_remove},
+    {METHOD_GET, RUN "/project", ROUTE_HTTP, handle_project},
+    {METHOD_GET, RUN "/diff", ROUTE_HTTP, handle_diff},
+    {METHOD_GET, RUN "/files", ROUTE_HTTP, handle_files},
+    {METHOD_GET, RUN "/agent/dialog", ROUTE_HTTP, handle_dialog},
+    {METHOD_GET, RUN "/result", ROUTE_HTTP, handle_result},
+    {METHOD_GET, RUN "/review", ROUTE_HTTP, handle_review},
+    {METHOD_GET, RUN "/reference/patch", ROUTE_HTTP, handle_reference_patch},
+    {METHOD_GET, RUN "/sdk/health", ROUTE_HTTP, handle_sdk_health},
+    {METHOD_GET, RUN "/sdk/version", ROUTE_HTTP, handle_sdk_version},
+    {METHOD_GET, RUN "/logs-ws", ROUTE_WEBSOCKET, handle_logs_ws},
+    {METHOD_GET, RUN "/sdk-ws", ROUTE_WEBSOCKET, handle_sdk_ws},
+};
+
+#define N_ROUTES (sizeof(ROUTES) / sizeof(ROUTES[0]))
+
+const struct route *
+routes_table(size_t *ret_n)
+{
+    *ret_n = N_ROUTES;
+    return ROUTES;
+}
+
+/* --- matching ------------------------------------------------------------------------- */
+
+/* Length of the segment that begins at `at`. */
+static size_t
+segment_len(const char *at)
+{
+    return strcspn(at, "/");
+}
+
+/* Does the path match segment by segment? Parameters go to params[0..HTTP_PARAMS). The reader
+ * has seen to it that no segment is longer than one fits. */
+static bool
+pattern_matches(const char *pattern, const char *path,
+                char params[HTTP_PARAMS][LIMIT_PATH_SEGMENT + 1])
+{
+    unsigned n_params = 0;
+
+    while (*pattern == '/' && *path == '/') {
+        size_t n_pattern = segment_len(++pattern);
+        size_t n_path = segment_len(++path);
+
+        if (*pattern == ':') {
+            if (n_path == 0 || n_params == HTTP_PARAMS)
+                return false;
+            memcpy(params[n_params], path, n_path);
+            params[n_params++][n_path] = '\0';
+        } else if (n_pattern != n_path || memcmp(pattern, path, n_path) != 0) {
+            return false;
+        }
+        pattern += n_pattern;
+        path += n_path;
+    }
+    return *pattern == '\0' && *path == '\0';
+}
+
+static const char *
+method_text(enum request_method method)
+{
+    return method == METHOD_GET ? "GET, HEAD" : method == METHOD_POST ? "POST" : "DELETE";
+}
+
+/* Every path below /api/containers/<x> names a run first, whether the rest exists or not. */
+static bool
+names_no_run(const char *path)
+{
+    static const char PREFIX[] = "/api/containers/";
+    const char *id = path + sizeof(PREFIX) - 1;
+
+    return strncmp(path, PREFIX, sizeof(PREFIX) - 1) == 0 &&
+           !policy_run_id_valid(id, segment_len(id));
+}
+
+/* --- dispatch --------------------------------------------------------------------------- */
+
+static void
+call(struct exchange *x, const struct route *route)
+{
+    if (route->kind == ROUTE_WEBSOCKET && !x->request.upgrade) {
+        exchange_header(x, "Upgrade", "websocket");
+        exchange_error(x, 426, "This is a WebSocket: connect with an Upgrade", NULL);
+    } else if (route->kind == ROUTE_HTTP && x->request.upgrade) {
+        exchange_error(x, 400, "This is no WebSocket", NULL);
+    } else {
+        route->handle(x);
+    }
+}
+
+/* A path of the API. */
+static void
+dispatch_api(struct exchange *x)
+{
+    enum request_method method = x->request.method;
+    char allow[64] = "";
+
+    if (names_no_run(x->request.path)) {
+        exchange_error(x, 400, "Invalid run ID", NULL);
+        return;
+    }
+    if (method == METHOD_HEAD)
+        method = METHOD_GET;
+    for (size_t i = 0; i < N_ROUTES; i++) {
+        const struct route *route = &ROUTES[i];
+
+        if (!pattern_matches(route->pattern, x->request.path, x->params))
+            continue;
+        if (route->method == method) {
+            call(x, route);
+            return;
+        }
+        snprintf(allow + strlen(allow), sizeof(allow) - strlen(allow), "%s, ",
+                 method_text(route->method));
+    }
+    if (allow[0] == '\0') {
+        exchange_error(x, 404, "Not found", NULL);
+        return;
+    }
+    snprintf(allow + strlen(allow), sizeof(allow) - strlen(allow), "OPTIONS");
+    exchange_header(x, "Allow", allow);
+    exchange_error(x, 405, "Method not allowed", NULL);
+}
+
+/* Outside the base path: its own name without the slash leads in, the rest is not ours. */
+static void
+dispatch_outside(struct exchange *x)
+{
+    const char *base = worker_config()->base_path;
+    char location[sizeof(worker_config()->base_path) + 1];
+
+    if (strcmp(x->request.path, base) != 0 || x->request.upgrade) {
+        exchange_error(x, 404, "Not found", NULL);
+        return;
+    }
+    snprintf(location, sizeof(location), "%s/", base);
+    exchange_header(x, "Location", location);
+    exchange_static(x, 308, "text/plain", NULL, 0);
+}
+
+void
+routes_dispatch(struct exchange *x)
+{
+    if (x->outside)
+        dispatch_outside(x);
+    else if (policy_access_is_api(x->request.path, x->request.path_len))
+        dispatch_api(x);
+    else if (x->request.upgrade)
+        exchange_error(x, 404, "Not found", NULL);
+    else
+        page_handle(x, x->request.path);
+}
