@@ -1,0 +1,59 @@
+/* Making and unmaking the broker's parts, in the order in which they need each other. */
+#include "broker/broker.h"
+
+#include <errno.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "broker/child.h"
+#include "broker/cli.h"
+#include "broker/dispatch.h"
+#include "broker/logs.h"
+#include "broker/peer_uid.h"
+#include "broker/results_scan.h"
+#include "broker/run_dirs.h"
+#include "broker/runs_list.h"
+
+uint64_t
+broker_now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
+int
+broker_init(struct broker *b)
+{
+    if (getrandom(&b->epoch, sizeof b->epoch, 0) != sizeof b->epoch)
+        return -EIO;
+    b->epoch = b->epoch >> 2 | 1; /* not 0, and room to count from it */
+    b->children = children_new(b->base, b->config.cli, b->config.checkout);
+    b->cli = cli_new(b);
+    b->logs = logs_new(b);
+    b->dispatch = dispatch_new(b);
+    b->run_dirs = run_dirs_new(b);
+    if (b->children == NULL || b->cli == NULL || b->logs == NULL || b->dispatch == NULL ||
+        b->run_dirs == NULL)
+        return -ENOMEM;
+    b->results_scan = results_scan_new(b);
+    b->runs_list = runs_list_new(b);
+    if (b->results_scan == NULL || b->runs_list == NULL)
+        return -ENOMEM;
+    b->peer_uid = peer_uid_new(); /* NULL: every peer is unknown, and refused where it matters */
+    return 0;
+}
+
+void
+broker_done(struct broker *b)
+{
+    children_free(b->children);
+    dispatch_free(b->dispatch);
+    cli_free(b->cli);
+    logs_free(b->logs);
+    runs_list_free(b->runs_list);
+    results_scan_free(b->results_scan);
+    run_dirs_free(b->run_dirs);
+    peer_uid_free(b->peer_uid);
+}

@@ -1,0 +1,383 @@
+/*
+ * Reading requests and finding their handlers; nothing here decides about a run.
+ * Distrusts: every worker. One that breaks the vocabulary loses its channel and, through the
+ * master, its life; the broker never dies of what it reads.
+ */
+#include "broker/dispatch.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "broker/logs.h"
+#include "broker/master_link.h"
+#include "common/limits.h"
+#include "common/log.h"
+
+#define PACKETS_PER_WAKE 16u /* so that one worker cannot starve the others */
+
+enum {
+    ONCE = 1u << 0,         /* a second one is out of turn */
+    BEFORE_HELLO = 1u << 1, /* allowed (and only then) before the versions are compared */
+};
+
+static int
+handle_hello(struct broker *b, const struct ask *ask, const void *request,
+             struct channel_packet *packet);
+
+/* The whole surface that a worker can reach. Lengths and descriptor counts stand in
+ * common/messages.c; a type without a row here ends the worker that sends it. */
+static const struct {
+    unsigned flags;
+    dispatch_handler handle;
+} handlers[MESSAGE_TYPES] = {
+    [MESSAGE_HELLO] = {ONCE | BEFORE_HELLO, handle_hello},
+    [MESSAGE_RUNS_LIST] = {0, handle_runs_list},
+    [MESSAGE_RESULTS_SCAN] = {0, handle_results_scan},
+    [MESSAGE_RUN_LOCATE] = {0, handle_run_locate},
+    [MESSAGE_RUN_FILE] = {0, handle_run_file},
+    [MESSAGE_RUN_STOP] = {0, handle_run_stop},
+    [MESSAGE_RUN_REMOVE] = {0, handle_run_remove},
+    [MESSAGE_RUN_LOGS] = {0, handle_run_logs},
+    [MESSAGE_CHILD_END] = {0, handle_child_end},
+    [MESSAGE_PEER_UID] = {0, handle_peer_uid},
+};
+
+/* A message that the worker's socket had no room for. */
+struct queued {
+    STAILQ_ENTRY(queued) link;
+    size_t len;
+    int fd; /* owned, or -1 */
+    unsigned char bytes[];
+};
+
+struct peer {
+    struct dispatch *dispatch;
+    uint64_t id;
+    uint32_t number;
+    int fd;
+    struct event *readable, *writable;
+    bool seen[MESSAGE_TYPES]; /* for ONCE; [MESSAGE_HELLO]: the versions were compared */
+    unsigned n_pending;       /* requests without an answer yet */
+    unsigned n_queued;
+    STAILQ_HEAD(, queued) queue;
+};
+
+struct dispatch {
+    struct broker *broker;
+    uint64_t last_id;
+    struct peer *peers[LIMIT_WORKERS + 1]; /* by worker number */
+};
+
+struct dispatch *
+dispatch_new(struct broker *b)
+{
+    struct dispatch *d = calloc(1, sizeof *d);
+
+    if (d != NULL)
+        d->broker = b;
+    return d;
+}
+
+static void
+queue_drop(struct peer *peer)
+{
+    struct queued *q = STAILQ_FIRST(&peer->queue);
+
+    STAILQ_REMOVE_HEAD(&peer->queue, link);
+    peer->n_queued--;
+    if (q->fd >= 0)
+        close(q->fd);
+    free(q);
+}
+
+/* What it had started ends with it: nobody else knows of it (design R5). */
+static void
+peer_close(struct peer *peer)
+{
+    struct dispatch *d = peer->dispatch;
+
+    d->peers[peer->number] = NULL;
+    if (d->broker->logs != NULL)
+        logs_end_peer(d->broker->logs, peer->id);
+    while (!STAILQ_EMPTY(&peer->queue))
+        queue_drop(peer);
+    if (peer->readable != NULL)
+        event_free(peer->readable);
+    if (peer->writable != NULL)
+        event_free(peer->writable);
+    close(peer->fd);
+    free(peer);
+}
+
+void
+dispatch_free(struct dispatch *d)
+{
+    if (d == NULL)
+        return;
+    for (size_t i = 0; i <= LIMIT_WORKERS; i++)
+        if (d->peers[i] != NULL)
+            peer_close(d->peers[i]);
+    free(d);
+}
+
+/* Design R3: a malformed or untimely message means the worker is no longer ours. */
+static void
+peer_fault(struct peer *peer, const char *message, int error)
+{
+    struct broker *b = peer->dispatch->broker;
+    uint32_t number = peer->number;
+
+    log_event(LOG_LEVEL_WARNING, "worker-malformed", "worker=%u message=%s reason=%s",
+              number, message,
+              error == -EPROTO     ? "untimely"
+              : error == -EMSGSIZE ? "too-long"
+                                   : "malformed");
+    peer_close(peer);
+    master_link_kill_worker(b, number);
+}
+
+static struct peer *
+peer_by_id(struct dispatch *d, uint64_t id)
+{
+    for (size_t i = 0; i <= LIMIT_WORKERS; i++)
+        if (d->peers[i] != NULL && d->peers[i]->id == id)
+            return d->peers[i];
+    return NULL;
+}
+
+/* Is the message what its row in the table says, at this point of the conversation? */
+static int
+check_packet(struct peer *peer, const struct channel_packet *packet,
+             struct message_head *ret_head, const char **ret_name)
+{
+    const struct message_shape *shape;
+    struct message_head head;
+    unsigned flags;
+
+    if (packet->len < sizeof head)
+        return -EBADMSG;
+    memcpy(&head, packet->bytes, sizeof head);
+    shape = message_shape(head.type);
+    if (shape == NULL || handlers[head.type].handle == NULL)
+        return -EBADMSG;
+    *ret_name = shape->name;
+    flags = handlers[head.type].flags;
+    if (packet->len != shape->request_len || packet->n_fds != shape->request_fds ||
+        head.reserved != 0 || head.seq == 0)
+        return -EBADMSG;
+    if (!peer->seen[MESSAGE_HELLO] && !(flags & BEFORE_HELLO))
+        return -EPROTO;
+    if (peer->seen[head.type] && (flags & ONCE))
+        return -EPROTO;
+    *ret_head = head;
+    return 0;
+}
+
+static int
+take_packet(struct peer *peer, struct channel_packet *packet, const char **ret_name)
+{
+    struct dispatch *d = peer->dispatch;
+    struct message_head head;
+    struct ask ask;
+    int r = check_packet(peer, packet, &head, ret_name);
+
+    if (r < 0)
+        return r;
+    peer->seen[head.type] = true;
+    peer->n_pending++;
+    ask = (struct ask){.peer = peer->id, .seq = head.seq, .type = head.type};
+    if (peer->n_pending > LIMIT_BROKER_PENDING) {
+        dispatch_answer_status(d, &ask, ANSWER_BUSY);
+        return 0;
+    }
+    return handlers[head.type].handle(d->broker, &ask, packet->bytes, packet);
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    static struct channel_packet packet; /* one loop, one packet at a time */
+    struct peer *peer = arg;
+
+    (void)fd;
+    (void)what;
+    /* While answers wait for room nothing more is read: the worker's own back-pressure. */
+    for (unsigned i = 0; i < PACKETS_PER_WAKE && peer->n_queued == 0; i++) {
+        const char *name = "?";
+        int r = channel_receive(peer->fd, &packet);
+
+        if (r == -EAGAIN)
+            return;
+        if (r == -EPIPE) {
+            log_event(LOG_LEVEL_INFO, "worker-gone", "worker=%u", peer->number);
+            peer_close(peer);
+            return;
+        }
+        if (r == 0) {
+            r = take_packet(peer, &packet, &name);
+            channel_packet_done(&packet);
+        }
+        if (r < 0) {
+            peer_fault(peer, name, r);
+            return;
+        }
+    }
+}
+
+static int
+handle_hello(struct broker *b, const struct ask *ask, const void *request,
+             struct channel_packet *packet)
+{
+    const struct request_hello *q = request;
+    struct answer_hello a = {.version = MESSAGES_VERSION, .epoch = b->epoch};
+
+    (void)packet;
+    /* Both come from one build; another version is another program. */
+    if (q->version != MESSAGES_VERSION || q->reserved != 0)
+        return -EBADMSG;
+    dispatch_answer(b->dispatch, ask, &a, -1);
+    return 0;
+}
+
+/* 0: gone out, or gone for good. -EAGAIN: wait for room. */
+static int
+send_now(struct peer *peer, void *bytes, size_t len, int fd)
+{
+    int r = channel_send(peer->fd, bytes, len, &fd, fd >= 0 ? 1 : 0);
+
+    if (r == -ETOOMANYREFS && fd >= 0) {
+        /* Too many descriptors in flight for this user: "try again" instead of a stall. */
+        struct answer_plain *a = bytes;
+        struct message_head head = a->head;
+
+        memset(bytes, 0, len);
+        a->head = head;
+        a->status = ANSWER_BUSY;
+        r = channel_send(peer->fd, bytes, len, NULL, 0);
+    }
+    return r == -EAGAIN ? -EAGAIN : 0; /* EPIPE is seen by on_readable */
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct peer *peer = arg;
+
+    (void)fd;
+    (void)what;
+    while (!STAILQ_EMPTY(&peer->queue)) {
+        struct queued *q = STAILQ_FIRST(&peer->queue);
+
+        if (send_now(peer, q->bytes, q->len, q->fd) == -EAGAIN)
+            return;
+        queue_drop(peer);
+    }
+    event_del(peer->writable);
+    event_add(peer->readable, NULL);
+}
+
+static int
+queue_add(struct peer *peer, const void *bytes, size_t len, int fd)
+{
+    struct queued *q = malloc(sizeof *q + len);
+
+    if (q == NULL)
+        return -ENOMEM;
+    q->len = len;
+    q->fd = fd;
+    memcpy(q->bytes, bytes, len);
+    STAILQ_INSERT_TAIL(&peer->queue, q, link);
+    if (peer->n_queued++ == 0) {
+        event_del(peer->readable);
+        event_add(peer->writable, NULL);
+    }
+    return 0;
+}
+
+/* Takes `fd`. The queue is bounded by what may be pending plus one event per follower. */
+static void
+send_or_queue(struct peer *peer, void *bytes, size_t len, int fd)
+{
+    if (peer->n_queued == 0 && send_now(peer, bytes, len, fd) == 0) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    if (queue_add(peer, bytes, len, fd) != 0) {
+        log_event(LOG_LEVEL_ERROR, "answer-lost", "worker=%u reason=memory", peer->number);
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+void
+dispatch_answer(struct dispatch *d, const struct ask *ask, void *answer, int fd)
+{
+    struct peer *peer = peer_by_id(d, ask->peer);
+
+    if (peer == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    peer->n_pending--;
+    *(struct message_head *)answer = (struct message_head){.type = ask->type, .seq = ask->seq};
+    send_or_queue(peer, answer, message_shape(ask->type)->answer_len, fd);
+}
+
+void
+dispatch_answer_status(struct dispatch *d, const struct ask *ask, enum answer_status status)
+{
+    _Alignas(8) unsigned char bytes[CHANNEL_MESSAGE_MAX] = {0};
+    struct answer_plain *a = (struct answer_plain *)bytes;
+
+    a->status = status; /* every answer begins like answer_plain */
+    dispatch_answer(d, ask, bytes, -1);
+}
+
+void
+dispatch_tell(struct dispatch *d, uint64_t peer_id, uint16_t type, void *event)
+{
+    struct peer *peer = peer_by_id(d, peer_id);
+
+    if (peer == NULL)
+        return;
+    *(struct message_head *)event = (struct message_head){.type = type};
+    send_or_queue(peer, event, message_shape(type)->event_len, -1);
+}
+
+int
+dispatch_add_worker(struct dispatch *d, uint32_t number, int fd)
+{
+    struct event_base *base = d->broker->base;
+    struct peer *peer;
+
+    if (number < 1 || number > LIMIT_WORKERS) {
+        close(fd);
+        return -EINVAL;
+    }
+    if (d->peers[number] != NULL)
+        peer_close(d->peers[number]);
+    peer = calloc(1, sizeof *peer);
+    if (peer == NULL) {
+        close(fd);
+        return -ENOMEM;
+    }
+    *peer = (struct peer){.dispatch = d, .id = ++d->last_id, .number = number, .fd = fd};
+    STAILQ_INIT(&peer->queue);
+    d->peers[number] = peer;
+    peer->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, peer);
+    peer->writable = event_new(base, fd, EV_WRITE | EV_PERSIST, on_writable, peer);
+    if (peer->readable == NULL || peer->writable == NULL ||
+        event_add(peer->readable, NULL) != 0) {
+        peer_close(peer);
+        return -ENOMEM;
+    }
+    return 0;
+}

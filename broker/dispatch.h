@@ -1,0 +1,85 @@
+/*
+ * The broker's side of the vocabulary: each worker's channel, and one table that says which
+ * handler takes which message. Handlers are declared here, one file per area has them.
+ */
+#ifndef BROKER_DISPATCH_H
+#define BROKER_DISPATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/channel.h"
+#include "common/messages.h"
+
+struct broker;
+struct dispatch;
+
+/* Who asked what: kept by a handler that answers later. Plain data, copied freely; a worker
+ * that is gone meanwhile makes the answer go nowhere. */
+struct ask {
+    uint64_t peer; /* this worker's channel; never used twice */
+    uint32_t seq;
+    uint16_t type;
+};
+
+struct dispatch *
+dispatch_new(struct broker *b);
+void
+dispatch_free(struct dispatch *d);
+
+/* Worker `number` (1..LIMIT_WORKERS) has a new channel, which now belongs to us; an older one
+ * of that number is closed. 0; -EINVAL (number) or -ENOMEM: `fd` is closed. */
+int
+dispatch_add_worker(struct dispatch *d, uint32_t number, int fd);
+
+/* Answer a request, once. `answer` is the struct of the request's type; its head is filled in
+ * here. `fd` goes along and is closed here in every case; -1: none. */
+void
+dispatch_answer(struct dispatch *d, const struct ask *ask, void *answer, int fd);
+
+/* Answer a request that needs nothing but a status: the rest of its answer is zero. */
+void
+dispatch_answer_status(struct dispatch *d, const struct ask *ask, enum answer_status status);
+
+/* Tell an event to the worker of channel `peer`; nothing happens when it is gone. */
+void
+dispatch_tell(struct dispatch *d, uint64_t peer, uint16_t type, void *event);
+
+/*
+ * A handler gets a request of exactly its type's length and descriptor count, whose head is
+ * checked. It validates every field, then answers through dispatch_answer, now or later, and
+ * returns 0. -EBADMSG: malformed, the worker is ended (nothing may have been answered).
+ * Descriptors it takes from `packet` it sets to -1.
+ */
+typedef int (*dispatch_handler)(struct broker *b, const struct ask *ask,
+                                const void *request, struct channel_packet *packet);
+
+int
+handle_runs_list(struct broker *b, const struct ask *ask, const void *request,
+                 struct channel_packet *packet);
+int
+handle_results_scan(struct broker *b, const struct ask *ask, const void *request,
+                    struct channel_packet *packet);
+int
+handle_run_locate(struct broker *b, const struct ask *ask, const void *request,
+                  struct channel_packet *packet);
+int
+handle_run_file(struct broker *b, const struct ask *ask, const void *request,
+                struct channel_packet *packet);
+int
+handle_run_stop(struct broker *b, const struct ask *ask, const void *request,
+                struct channel_packet *packet);
+int
+handle_run_remove(struct broker *b, const struct ask *ask, const void *request,
+                  struct channel_packet *packet);
+int
+handle_run_logs(struct broker *b, const struct ask *ask, const void *request,
+                struct channel_packet *packet);
+int
+handle_child_end(struct broker *b, const struct ask *ask, const void *request,
+                 struct channel_packet *packet);
+int
+handle_peer_uid(struct broker *b, const struct ask *ask, const void *request,
+                struct channel_packet *packet);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * Words with the master.
+ * Distrusts: nobody; the master started us and gave us our configuration.
+ */
+#include "broker/master_link.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "broker/child.h"
+#include "broker/dispatch.h"
+#include "common/channel.h"
+#include "common/control.h"
+#include "common/log.h"
+
+static int
+tell(struct broker *b, enum control_type type, uint32_t value)
+{
+    struct control_head head = {.type = type, .value = value};
+
+    return channel_send(b->control_fd, &head, sizeof head, NULL, 0);
+}
+
+static void
+leave(void *ctx)
+{
+    struct broker *b = ctx;
+
+    event_base_loopbreak(b->base);
+}
+
+/* SIGHUP: what may change in a running broker; the rest needs a new one. */
+static void
+reload(struct broker *b, int fd)
+{
+    static struct broker_config fresh; /* large: not on the stack */
+    int r = handoff_read_config(fd, &fresh, sizeof fresh);
+
+    if (r < 0) {
+        log_event(LOG_LEVEL_ERROR, "config-unreadable", "errno=%d", -r);
+        return;
+    }
+    b->config.hosted = fresh.hosted;
+    b->config.terminal = fresh.terminal;
+    b->config.log_level = fresh.log_level;
+    log_init("broker", b->control_fd, (enum log_level)fresh.log_level);
+}
+
+static void
+take(struct broker *b, const struct control_head *head, struct channel_packet *packet)
+{
+    int fd = packet->n_fds == 1 ? packet->fds[0] : -1;
+
+    if (head->type == CONTROL_CHANNEL && fd >= 0) {
+        packet->fds[0] = -1;
+        if (dispatch_add_worker(b->dispatch, head->value, fd) != 0)
+            log_event(LOG_LEVEL_ERROR, "worker-not-added", "worker=%u", head->value);
+    } else if (head->type == CONTROL_CONFIG && fd >= 0) {
+        packet->fds[0] = -1;
+        reload(b, fd);
+    } else if (head->type == CONTROL_STOP) {
+        children_end_all(b->children, leave, b);
+    } else {
+        log_event(LOG_LEVEL_ERROR, "control-unknown", "type=%u", head->type);
+    }
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    static struct channel_packet packet;
+    struct broker *b = arg;
+    struct control_head head;
+
+    (void)what;
+    for (;;) {
+        int r = channel_receive(fd, &packet);
+
+        if (r == -EAGAIN)
+            return;
+        if (r < 0) { /* the master is gone, and so is the reason to be here */
+            event_base_loopbreak(b->base);
+            return;
+        }
+        if (packet.len == sizeof head) {
+            memcpy(&head, packet.bytes, sizeof head);
+            take(b, &head, &packet);
+        }
+        channel_packet_done(&packet);
+    }
+}
+
+int
+master_link_start(struct broker *b, uint32_t fences)
+{
+    struct event *e =
+        event_new(b->base, b->control_fd, EV_READ | EV_PERSIST, on_readable, b);
+    int r;
+
+    if (e == NULL || event_add(e, NULL) != 0)
+        return -ENOMEM;
+    r = tell(b, CONTROL_FENCES, fences);
+    return r < 0 ? r : tell(b, CONTROL_READY, 0);
+}
+
+void
+master_link_kill_worker(struct broker *b, uint32_t number)
+{
+    int r = tell(b, CONTROL_KILL, number);
+
+    if (r < 0)
+        log_event(LOG_LEVEL_ERROR, "kill-not-told", "worker=%u errno=%d", number, -r);
+}

@@ -1,0 +1,14 @@
+/* RESULTS_SCAN: what changed among the finished runs, in batches, without keeping the loop. */
+#ifndef BROKER_RESULTS_SCAN_H
+#define BROKER_RESULTS_SCAN_H
+
+struct broker;
+struct results_scan;
+
+/* Begins the first walk (b->run_dirs is there). NULL: no memory. */
+struct results_scan *
+results_scan_new(struct broker *b);
+void
+results_scan_free(struct results_scan *scan);
+
+#endif
