@@ -39,7 +39,7 @@ tell_error(struct log_viewer *v, const char *text)
 }
 
 static void
-on_kept_failed(void *ctx)
+try_later(void *ctx)
 {
     struct log_viewer *v = ctx;
     if (v->retries++ >= VIEWER_RETRIES) {
@@ -56,13 +56,15 @@ begin(void *ctx)
     struct log_viewer *v = ctx;
     struct run_row row;
     char text[MESSAGE_ID_SIZE + 32];
-    if (!runs_find(v->run_id, &row)) {
+    if (!runs_find(v->run_id, &row) && !runs_listing().scanned) {
+        try_later(v); /* the finished runs are still being counted */
+    } else if (!runs_find(v->run_id, &row)) {
         snprintf(text, sizeof(text), "Run %s not found", v->run_id);
         tell_error(v, text);
     } else if (row.live) {
         log_follower_join(&v->place, v->run_id);
     } else {
-        v->kept = kept_logs_new(v->ws, on_kept_failed, v);
+        v->kept = kept_logs_new(v->ws, try_later, v);
         if (v->kept)
             kept_logs_start(v->kept, runs_epoch(), row.done->ref);
         else
