@@ -1,8 +1,19 @@
-/* The routes about runs: list, one run, its documents, stop and remove. */
+/*
+ * The runs this worker knows: live ones from the CLI's listing, finished ones from the results
+ * roots, merged by the contract's rules (4.4, 10.4); and the routes about them.
+ */
 #ifndef WORKER_RUNS_H
 #define WORKER_RUNS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 struct exchange;
+struct live_run;
+struct finished_run;
+
+/* --- routes ------------------------------------------------------------------------ */
 
 void
 handle_health(struct exchange *x);
@@ -32,5 +43,71 @@ void
 handle_sdk_health(struct exchange *x);
 void
 handle_sdk_version(struct exchange *x);
+
+/* --- the table --------------------------------------------------------------------- */
+
+/* One run as people see it: live, finished, or both (then the live one leads). */
+struct run_row {
+    const struct live_run *live;     /* NULL: not listed by the CLI */
+    const struct finished_run *done; /* NULL: no summary */
+};
+
+/* What is known of the live listing besides the runs. */
+struct runs_listing {
+    bool known;           /* a listing was had at some time */
+    bool supports_exec;   /* true also while unknown */
+    const char *backend;  /* NULL: unknown */
+    uint64_t age_ms;      /* of the listing; 0 while unknown */
+    const char *error;    /* NULL: nothing is wrong; else the reason and since when */
+    bool failing;         /* the newest attempt failed (health: runner is false) */
+    bool scanned;         /* the finished runs are complete */
+    uint64_t generation;  /* changes with every visible change of the rows */
+};
+
+/* Someone waits until the table is current. Embedded in the waiter's own memory. */
+struct runs_wait {
+    struct runs_wait *next; /* private */
+    bool waiting;           /* private */
+    int64_t deadline_ms;    /* private */
+    void (*ready)(void *ctx);
+    void *ctx;
+};
+
+/* True when the table is as current as an answer must be (LIMIT_LIST_AGE_MS). */
+bool
+runs_current(void);
+
+/* Call `ready` from the loop (never from here) once the table is current, or after
+ * `limit_ms` with what is there. */
+void
+runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void *ctx);
+
+/* Never call it; harmless if it was called or never waited. */
+void
+runs_wait_cancel(struct runs_wait *w);
+
+/* Have the listing refreshed in the background, at most a few times a second. */
+void
+runs_poke(void);
+
+/* A run was stopped, removed or launched: what is known is too old for the next asker. */
+void
+runs_expire(void);
+
+/* The listing's state. Pointers live until the loop is entered again. */
+struct runs_listing
+runs_listing(void);
+
+/* Find a run by ID. The row's pointers live until the loop is entered again. */
+bool
+runs_find(const char *id, struct run_row *ret_row);
+
+/* All rows: live ones in the CLI's order, then finished ones, newest first. */
+const struct run_row *
+runs_rows(size_t *ret_n);
+
+/* Epoch of the broker that gave out the finished runs' references. */
+uint64_t
+runs_epoch(void);
 
 #endif

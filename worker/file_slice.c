@@ -1,0 +1,60 @@
+/* Reading run files: by position, so that a descriptor has no state of its own. */
+#include "worker/file_slice.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/limits.h"
+
+int64_t
+file_slice_read(int fd, void *into, size_t max, uint64_t offset)
+{
+    ssize_t n;
+
+    do
+        n = pread(fd, into, max, (off_t)offset);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -EIO : n;
+}
+
+char *
+file_slice_whole(int fd, uint64_t size, size_t *ret_len)
+{
+    char *bytes = size > 0 && size <= LIMIT_RUN_FILE ? malloc((size_t)size) : NULL;
+    size_t len = 0;
+
+    while (bytes != NULL && len < size) {
+        int64_t n = file_slice_read(fd, bytes + len, (size_t)size - len, len);
+
+        if (n < 0) {
+            free(bytes);
+            return NULL;
+        }
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    *ret_len = len;
+    return bytes;
+}
+
+bool
+file_slice_blank(int fd, uint64_t size)
+{
+    char slice[4096];
+    uint64_t at = 0;
+
+    while (at < size) {
+        int64_t n = file_slice_read(fd, slice, sizeof slice, at);
+
+        if (n <= 0)
+            return true;
+        for (int64_t i = 0; i < n; i++)
+            if (strchr(" \t\r\n\v\f", slice[i]) == NULL || slice[i] == '\0')
+                return false;
+        at += (uint64_t)n;
+    }
+    return true;
+}

@@ -1,0 +1,22 @@
+/* Reading run files piece by piece; they may shrink or grow meanwhile. */
+#ifndef WORKER_FILE_SLICE_H
+#define WORKER_FILE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Read at most `max` bytes at `offset`. Bytes read, 0 at the end, -EIO. */
+int64_t
+file_slice_read(int fd, void *into, size_t max, uint64_t offset);
+
+/* The whole of an open file (at most LIMIT_RUN_FILE), malloc'ed. NULL: unreadable, no memory,
+ * too large or empty. */
+char *
+file_slice_whole(int fd, uint64_t size, size_t *ret_len);
+
+/* Does the file hold nothing but blanks? */
+bool
+file_slice_blank(int fd, uint64_t size);
+
+#endif

@@ -1,0 +1,76 @@
+/* /api/health: what is known now; it waits for nobody. */
+#include <stdio.h>
+
+#include "common/json_write.h"
+#include "worker/exchange.h"
+#include "worker/iso_time.h"
+#include "worker/runs.h"
+#include "worker/worker.h"
+
+/* Why there is no terminal although the switch is on. */
+static void
+put_terminal_hint(struct json_writer *w, const struct runs_listing *l, const char *backend)
+{
+    char hint[256];
+
+    if (l->supports_exec)
+        return;
+    snprintf(hint, sizeof hint,
+             "The %.64s backend cannot run commands in a run, so there is no terminal.",
+             backend != NULL ? backend : "configured");
+    json_key(w, "terminalHint");
+    json_cstring(w, hint);
+}
+
+static void
+put_runner(struct json_writer *w, const struct runs_listing *l, const char *backend)
+{
+    json_key(w, "runner");
+    json_bool(w, !l->failing);
+    json_key(w, "docker"); /* the name older clients read */
+    json_bool(w, !l->failing);
+    json_key(w, "backend");
+    json_cstring(w, backend);
+    if (l->error != NULL) {
+        json_key(w, "runnerError");
+        json_cstring(w, l->error);
+    }
+}
+
+void
+handle_health(struct exchange *x)
+{
+    const struct worker_config *config = worker_config();
+    struct runs_listing l;
+    const char *backend;
+    char now[ISO_TIME_SIZE];
+    struct json_writer w;
+    struct buf body;
+
+    runs_poke();
+    l = runs_listing();
+    backend = l.backend != NULL       ? l.backend
+              : *config->backend != 0 ? config->backend
+                                      : NULL;
+    buf_init(&body, 0);
+    json_begin(&w, &body);
+    json_object_open(&w);
+    json_key(&w, "status");
+    json_cstring(&w, "ok");
+    json_key(&w, "version");
+    json_cstring(&w, config->server_version);
+    put_runner(&w, &l, backend);
+    json_key(&w, "terminal");
+    json_bool(&w, config->terminal && !config->hosted && l.supports_exec);
+    if (config->terminal && !config->hosted)
+        put_terminal_hint(&w, &l, backend);
+    json_key(&w, "assistant");
+    json_bool(&w, !config->hosted && l.supports_exec);
+    json_key(&w, "hosted");
+    json_bool(&w, config->hosted);
+    json_key(&w, "timestamp");
+    iso_time_format(iso_time_now_ms(), now);
+    json_cstring(&w, now);
+    json_object_close(&w);
+    exchange_json(x, 200, &body);
+}

@@ -1,0 +1,125 @@
+/* The CLI may hang, fail or print rubbish: the last good listing stays, the reason is kept. */
+#include "worker/listing.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/limits.h"
+#include "worker/iso_time.h"
+#include "worker/runs.h"
+
+void
+listing_init(struct listing *l)
+{
+    *l = (struct listing){.version = 1};
+}
+
+/* Replace the live runs by what the memfd holds, if that is a listing. */
+static void
+read_content(struct listing *l, int fd, uint64_t size)
+{
+    struct live_list list;
+    const char *reason = "nothing was printed";
+    void *map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+
+    if (map != MAP_FAILED && live_list_parse(map, (size_t)size, &list, &reason) == 0) {
+        live_list_done(&l->live);
+        l->live = list;
+        l->known = true;
+        l->version++;
+        l->rubbish_since_ms = 0;
+    } else {
+        l->rubbish = reason;
+        if (l->rubbish_since_ms == 0)
+            l->rubbish_since_ms = iso_time_now_ms();
+    }
+    if (map != MAP_FAILED)
+        munmap(map, (size_t)size);
+}
+
+static void
+note_failure(struct listing *l, const char *error, uint64_t failing_ms)
+{
+    int64_t since = iso_time_now_ms() - (int64_t)failing_ms;
+
+    snprintf(l->error, sizeof l->error, "%s", error);
+    if (l->failing_since_ms == 0 || failing_ms > 0)
+        l->failing_since_ms = since;
+}
+
+/* Since when is a fresh listing missed? One that was made after somebody began to miss it
+ * satisfies him, however old it is by now. */
+static void
+note_age(struct listing *l, bool have, uint64_t age_ms, int64_t asked_ms)
+{
+    int64_t now = iso_time_steady_ms();
+
+    if (have)
+        l->born_ms = now - (int64_t)age_ms;
+    if (have && age_ms <= LIMIT_LIST_AGE_MS)
+        l->want_since_ms = 0;
+    else if (l->want_since_ms == 0 || (have && l->born_ms >= l->want_since_ms))
+        l->want_since_ms = asked_ms;
+}
+
+void
+listing_take(struct listing *l, const struct answer_runs_list *answer, int fd,
+             int64_t asked_ms)
+{
+    if (answer == NULL) {
+        note_failure(l, "The part of the server that runs the CLI is being restarted", 0);
+        return;
+    }
+    if (answer->status == ANSWER_OK) {
+        if (fd >= 0)
+            read_content(l, fd, answer->size);
+        l->generation = answer->generation;
+    }
+    if (answer->failing_ms > 0 || answer->status == ANSWER_FAILED ||
+        answer->status == ANSWER_TIMEOUT)
+        note_failure(l, answer->error[0] != '\0' ? answer->error : "The CLI failed",
+                     answer->failing_ms);
+    else
+        l->failing_since_ms = 0;
+    note_age(l, answer->status == ANSWER_OK, answer->age_ms, asked_ms);
+}
+
+static void
+describe_failure(struct listing *l, const char *error, const char *detail,
+                 int64_t since_ms)
+{
+    char since[ISO_TIME_SIZE];
+
+    iso_time_format(since_ms, since);
+    snprintf(l->described, sizeof l->described, "%s%s (since %s)", error, detail, since);
+}
+
+void
+listing_describe(struct listing *l, struct runs_listing *ret)
+{
+    int64_t now = iso_time_steady_ms();
+    int64_t slow_ms = l->want_since_ms != 0 ? now - l->want_since_ms : 0;
+
+    ret->known = l->known;
+    ret->supports_exec = !l->known || l->live.supports_exec;
+    ret->backend = l->live.backend;
+    ret->age_ms = l->known ? (uint64_t)(now - l->born_ms) : 0;
+    ret->error = NULL;
+    ret->failing = true;
+    if (l->failing_since_ms != 0)
+        describe_failure(l, l->error, "", l->failing_since_ms);
+    else if (l->rubbish_since_ms != 0)
+        describe_failure(l, "The CLI's run list is not usable: ", l->rubbish,
+                         l->rubbish_since_ms);
+    else if (slow_ms >= (int64_t)LIMIT_LIST_AGE_MS)
+        describe_failure(l, "The CLI has not answered with a run list", "",
+                         iso_time_now_ms() - slow_ms);
+    else
+        ret->failing = false;
+    if (!ret->failing)
+        return;
+    ret->error = l->described;
+    ret->failing = l->failing_since_ms != 0 || l->rubbish_since_ms != 0 ||
+                   slow_ms >= LISTING_HANGS_MS;
+}

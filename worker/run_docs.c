@@ -1,0 +1,382 @@
+/*
+ * The documents of a run: project, diff, files, dialog, grade, note, reference patch. One way
+ * for all: find the run, open the file, answer; a table says how they differ.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json_write.h"
+#include "common/limits.h"
+#include "worker/body_file.h"
+#include "worker/dialog_read.h"
+#include "worker/doc_render.h"
+#include "worker/exchange.h"
+#include "worker/file_slice.h"
+#include "worker/run_source.h"
+#include "worker/runs.h"
+
+static const char NO_RUN[] = "Run not found";
+static const char NO_CONTAINER[] = "Container not found";
+static const char LEFT_NOTHING[] = "The run is over and left nothing to show for this";
+static const char NO_DAEMON[] = "SDK not accessible - the run may not be running";
+static const char TRY_AGAIN[] = "Try again: a part of the server is being restarted";
+
+struct doc;
+
+/* How one document differs from the others. */
+struct doc_kind {
+    enum run_file file; /* 0: none, files have nothing to say */
+    bool want_files;    /* from the run directory even while the run goes on */
+    const char *unknown; /* text of the 404 for a run nobody knows */
+    const char *empty;   /* answer 200 when there is no file; NULL: 404 LEFT_NOTHING */
+    const char *going_on; /* answer 200 for a run that goes on; NULL: its daemon's */
+    const char *too_large; /* answer 200 for a file over the limit; NULL: as none, with hint */
+    /* The open file is doc->source.fd: answer from it, and free doc. */
+    void (*answer)(struct doc *doc);
+};
+
+/* A request for a document, waiting for the table or the broker. */
+struct doc {
+    struct exchange *x;
+    const struct doc_kind *kind;
+    double since; /* dialog only */
+    struct run_source source;
+};
+
+static void
+free_doc(struct doc *doc)
+{
+    run_source_done(&doc->source);
+    free(doc);
+}
+
+static void
+on_gone(struct exchange *x, void *ctx)
+{
+    free_doc(ctx);
+}
+
+static void
+answer_text(struct doc *doc, const char *json)
+{
+    struct exchange *x = doc->x;
+    struct buf body;
+
+    free_doc(doc);
+    buf_init(&body, 0);
+    buf_add_str(&body, json);
+    exchange_json(x, 200, &body);
+}
+
+static void
+answer_error(struct doc *doc, int status, const char *error, const char *hint)
+{
+    struct exchange *x = doc->x;
+
+    free_doc(doc);
+    exchange_error(x, status, error, hint);
+}
+
+static void
+answer_body(struct doc *doc, const char *no_memory, bool made, struct body_source body,
+            uint64_t size)
+{
+    struct exchange *x = doc->x;
+
+    free_doc(doc);
+    if (made)
+        body_answer(x, body, size);
+    else
+        exchange_error(x, 503, no_memory, NULL);
+}
+
+static int
+take_fd(struct doc *doc)
+{
+    int fd = doc->source.fd;
+
+    doc->source.fd = -1;
+    return fd;
+}
+
+/* --- the seam ------------------------------------------------------------------------- */
+
+/* A run that goes on: its daemon has the documents. */
+static void
+answer_from_daemon(struct doc *doc)
+{
+    answer_error(doc, 503, NO_DAEMON, NULL);
+}
+
+/* --- the way of a request ------------------------------------------------------------- */
+
+static void
+answer_missing(struct doc *doc)
+{
+    const struct doc_kind *kind = doc->kind;
+    char hint[128];
+
+    if (doc->source.status != ANSWER_TOO_LARGE) {
+        if (kind->empty != NULL)
+            answer_text(doc, kind->empty);
+        else
+            answer_error(doc, 404, LEFT_NOTHING, NULL);
+        return;
+    }
+    snprintf(hint, sizeof hint, "The file is over %u bytes, the limit for one file",
+             LIMIT_RUN_FILE);
+    if (kind->too_large != NULL)
+        answer_text(doc, kind->too_large);
+    else
+        answer_error(doc, 404, LEFT_NOTHING, hint);
+}
+
+static void
+on_opened(void *ctx)
+{
+    struct doc *doc = ctx;
+
+    if (doc->source.status == ANSWER_OK)
+        doc->kind->answer(doc);
+    else if (doc->source.status == ANSWER_BUSY)
+        answer_error(doc, 503, TRY_AGAIN, NULL);
+    else
+        answer_missing(doc);
+}
+
+static void
+on_found(void *ctx)
+{
+    struct doc *doc = ctx;
+
+    switch (doc->source.place) {
+    case PLACE_UNKNOWN:
+        answer_error(doc, 404, doc->kind->unknown, NULL);
+        return;
+    case PLACE_DAEMON:
+        if (doc->kind->going_on != NULL)
+            answer_text(doc, doc->kind->going_on);
+        else
+            answer_from_daemon(doc);
+        return;
+    case PLACE_FILES:
+        if (doc->kind->file != 0) {
+            run_source_open(&doc->source, doc->kind->file, on_opened, doc);
+            return;
+        }
+        break;
+    case PLACE_NOTHING:
+        break;
+    case PLACE_TRY_AGAIN:
+        answer_error(doc, 503, TRY_AGAIN, NULL);
+        return;
+    }
+    doc->source.status = ANSWER_NOT_FOUND;
+    answer_missing(doc);
+}
+
+static void
+begin_since(struct exchange *x, const struct doc_kind *kind, double since)
+{
+    struct doc *doc = calloc(1, sizeof *doc);
+
+    if (doc == NULL) {
+        exchange_error(x, 503, "Out of memory: try again", NULL);
+        return;
+    }
+    doc->x = x;
+    doc->kind = kind;
+    doc->since = since;
+    exchange_on_gone(x, on_gone, doc);
+    run_source_find(&doc->source, exchange_param(x, 0), kind->want_files, on_found, doc);
+}
+
+static void
+begin(struct exchange *x, const struct doc_kind *kind)
+{
+    begin_since(x, kind, -1);
+}
+
+/* --- streamed ones ---------------------------------------------------------------------- */
+
+static void
+answer_diff(struct doc *doc)
+{
+    struct body_source body = {0};
+    uint64_t size = doc->source.size;
+    bool made = body_text_new(take_fd(doc), size, "{\"diff\":\"", "\"}", &body);
+
+    answer_body(doc, TRY_AGAIN, made, body, size);
+}
+
+static void
+answer_files(struct doc *doc)
+{
+    struct body_source body = {0};
+    uint64_t size = doc->source.size;
+    bool made = body_files_new(take_fd(doc), size, &body);
+
+    answer_body(doc, TRY_AGAIN, made, body, size);
+}
+
+static void
+answer_dialog(struct doc *doc)
+{
+    struct body_source body = {0};
+    uint64_t size = doc->source.size;
+    bool made = body_dialog_new(take_fd(doc), size, doc->since, &body);
+
+    answer_body(doc, TRY_AGAIN, made, body, size);
+}
+
+static const char NO_NOTE[] = "{\"available\":false}";
+
+static void
+answer_review(struct doc *doc)
+{
+    struct body_source body = {0};
+    uint64_t size = doc->source.size;
+    bool made;
+
+    if (file_slice_blank(doc->source.fd, size)) {
+        answer_text(doc, NO_NOTE);
+        return;
+    }
+    made = body_text_new(take_fd(doc), size, "{\"available\":true,\"text\":\"", "\"}", &body);
+    answer_body(doc, TRY_AGAIN, made, body, size);
+}
+
+/* --- parsed ones ------------------------------------------------------------------------ */
+
+static void
+answer_rendered(struct doc *doc,
+                int (*render)(const char *bytes, size_t len, struct buf *out))
+{
+    struct exchange *x = doc->x;
+    size_t len = 0;
+    char *bytes = file_slice_whole(doc->source.fd, doc->source.size, &len);
+    struct buf body;
+    bool usable;
+
+    free_doc(doc);
+    buf_init(&body, 0);
+    usable = bytes != NULL && render(bytes, len, &body) == 0;
+    free(bytes);
+    if (usable) {
+        exchange_json(x, 200, &body);
+        return;
+    }
+    buf_done(&body);
+    exchange_error(x, 404, LEFT_NOTHING, NULL);
+}
+
+static void
+answer_project(struct doc *doc)
+{
+    answer_rendered(doc, doc_render_project);
+}
+
+static void
+answer_result(struct doc *doc)
+{
+    answer_rendered(doc, doc_render_result);
+}
+
+/* --- the table ---------------------------------------------------------------------------- */
+
+static const struct doc_kind kind_project = {
+    .file = RUN_FILE_SUMMARY, .unknown = NO_RUN, .answer = answer_project};
+static const struct doc_kind kind_diff = {
+    .file = RUN_FILE_FINAL_PATCH, .unknown = NO_RUN, .answer = answer_diff};
+static const struct doc_kind kind_files = {
+    .file = RUN_FILE_FINAL_PATCH, .unknown = NO_RUN, .answer = answer_files};
+static const struct doc_kind kind_dialog = {
+    .file = RUN_FILE_DIALOG,
+    .unknown = NO_RUN,
+    .empty = "{\"entries\":[]}",
+    .too_large = "{\"entries\":[],\"truncated\":true}",
+    .answer = answer_dialog};
+static const struct doc_kind kind_result = {
+    .file = RUN_FILE_RESULT, .unknown = NO_RUN, .answer = answer_result};
+static const struct doc_kind kind_review = {.file = RUN_FILE_REVIEW,
+                                            .unknown = NO_RUN,
+                                            .empty = NO_NOTE,
+                                            .going_on = NO_NOTE,
+                                            .answer = answer_review};
+static const struct doc_kind kind_reference = {
+    .file = RUN_FILE_REFERENCE_PATCH,
+    .want_files = true,
+    .unknown = NO_CONTAINER,
+    .empty = "{\"diff\":\"\"}",
+    .too_large = "{\"diff\":\"\",\"truncated\":true}",
+    .answer = answer_diff};
+static const struct doc_kind kind_version = {.unknown = NO_RUN};
+
+/* --- routes ------------------------------------------------------------------------------- */
+
+void
+handle_project(struct exchange *x)
+{
+    begin(x, &kind_project);
+}
+
+void
+handle_diff(struct exchange *x)
+{
+    begin(x, &kind_diff);
+}
+
+void
+handle_files(struct exchange *x)
+{
+    begin(x, &kind_files);
+}
+
+void
+handle_dialog(struct exchange *x)
+{
+    char text[64];
+    double since = -1;
+    int given = request_query(exchange_request(x), "since", text, sizeof text);
+
+    if (given < 0 || (given > 0 && !dialog_since_parse(text, &since))) {
+        exchange_error(x, 400, "Invalid since: expected a sequence number", NULL);
+        return;
+    }
+    begin_since(x, &kind_dialog, since);
+}
+
+void
+handle_result(struct exchange *x)
+{
+    begin(x, &kind_result);
+}
+
+void
+handle_review(struct exchange *x)
+{
+    begin(x, &kind_review);
+}
+
+void
+handle_reference_patch(struct exchange *x)
+{
+    begin(x, &kind_reference);
+}
+
+void
+handle_sdk_version(struct exchange *x)
+{
+    begin(x, &kind_version);
+}
+
+void
+handle_sdk_health(struct exchange *x)
+{
+    struct buf body;
+
+    buf_init(&body, 0);
+    buf_add_str(&body, "{\"healthy\":false,\"reason\":\"SDK URL not found\"}");
+    exchange_json(x, 200, &body);
+}

@@ -1,0 +1,452 @@
+/*
+ * The table of runs: asked from the broker in rounds that all waiting requests share, changed
+ * in slices so that a big first scan holds nobody up.
+ */
+#include "worker/runs.h"
+
+#include <ev.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/limits.h"
+#include "common/log.h"
+#include "worker/broker_link.h"
+#include "worker/iso_time.h"
+#include "worker/listing.h"
+#include "worker/runs_live.h"
+#include "worker/runs_results.h"
+#include "worker/worker.h"
+
+#define HOLD_MS 50         /* a finished round serves everyone who comes within it */
+#define POKE_MS 250        /* between two background looks at the listing */
+#define SLICE (128u * 1024u) /* bytes of summaries per turn of the loop: below 2 ms */
+
+static struct {
+    bool started;
+    /* live runs */
+    struct listing listing;
+    bool live_pending;
+    broker_ticket live_ticket;
+    int64_t live_asked_ms;
+    bool poke_pending;
+    int64_t poked_ms;
+    /* finished runs */
+    struct results_table *results;
+    struct results_table *building; /* another broker numbers anew: swapped in when whole */
+    uint64_t epoch, generation;     /* of what was applied */
+    uint64_t shown_epoch;           /* of `results` */
+    bool scan_pending, scanned;
+    unsigned char *batch; /* mapped records under way */
+    size_t batch_len, batch_used;
+    struct answer_results_scan batch_answer;
+    /* rows */
+    struct run_row *rows;
+    size_t n_rows, rows_cap;
+    uint64_t rows_live, rows_done; /* versions the rows were made of */
+    uint64_t rows_generation;
+    /* who waits */
+    struct runs_wait *waiting;
+    bool round;
+    int64_t fresh_until_ms;
+    unsigned incarnation; /* of the broker that the newest round asked */
+    ev_timer work, deadline;
+} runs;
+
+static void
+ask_scan(void);
+
+static void
+on_work(struct ev_loop *loop, ev_timer *w, int events);
+static void
+on_deadline(struct ev_loop *loop, ev_timer *w, int events);
+
+static void
+start_once(void)
+{
+    if (runs.started)
+        return;
+    runs.started = true;
+    runs.results = results_table_new();
+    ev_timer_init(&runs.work, on_work, 0., 0.);
+    ev_timer_init(&runs.deadline, on_deadline, 0., 0.);
+    listing_init(&runs.listing);
+}
+
+/* Go on from the loop, never inside somebody's call. */
+static void
+schedule_work(void)
+{
+    if (!ev_is_active(&runs.work)) {
+        ev_timer_set(&runs.work, 0., 0.);
+        ev_timer_start(worker_loop(), &runs.work);
+    }
+}
+
+/* --- live ----------------------------------------------------------------------------- */
+
+static void
+on_listing(void *ctx, const void *answer, int *fds, unsigned n_fds)
+{
+    runs.live_pending = false;
+    runs.live_ticket = 0;
+    listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1, runs.live_asked_ms);
+    schedule_work();
+}
+
+static void
+on_poked(void *ctx, const void *answer, int *fds, unsigned n_fds)
+{
+    runs.poke_pending = false;
+    listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1, iso_time_steady_ms());
+}
+
+static void
+ask_listing(void)
+{
+    broker_ticket ticket;
+
+    runs.live_pending = true;
+    runs.live_asked_ms = iso_time_steady_ms();
+    ticket = broker_ask_runs_list(runs.listing.generation, false, on_listing, NULL);
+    if (runs.live_pending)
+        runs.live_ticket = ticket;
+}
+
+void
+runs_poke(void)
+{
+    int64_t now = iso_time_steady_ms();
+
+    start_once();
+    if (runs.live_pending || runs.poke_pending ||
+        (runs.poked_ms != 0 && now - runs.poked_ms < POKE_MS))
+        return;
+    runs.poked_ms = now;
+    runs.poke_pending = true;
+    broker_ask_runs_list(runs.listing.generation, true, on_poked, NULL);
+}
+
+/* --- finished ----------------------------------------------------------------------------- */
+
+static struct results_table *
+scan_target(void)
+{
+    return runs.building != NULL ? runs.building : runs.results;
+}
+
+static void
+end_scan(void)
+{
+    runs.scan_pending = false;
+    runs.scanned = true;
+    if (runs.building != NULL) {
+        results_table_free(runs.results);
+        runs.results = runs.building;
+        runs.building = NULL;
+        runs.rows_done = 0;
+    }
+    runs.shown_epoch = runs.epoch;
+}
+
+/* Another epoch means another numbering: what it tells is everything. The runs that are shown
+ * stay until the new table is whole. */
+static void
+begin_epoch(uint64_t epoch)
+{
+    runs.epoch = epoch;
+    results_table_free(runs.building);
+    runs.building = results_table_new();
+    if (runs.building == NULL)
+        results_table_clear(runs.results);
+    if (!runs.scanned && runs.building != NULL) {
+        /* nothing is shown yet: let the first runs be seen as they come */
+        results_table_free(runs.results);
+        runs.results = runs.building;
+        runs.building = NULL;
+        runs.rows_done = 0;
+        runs.shown_epoch = epoch;
+    }
+}
+
+static void
+end_batch(void)
+{
+    if (runs.batch != NULL)
+        munmap(runs.batch, runs.batch_len);
+    runs.batch = NULL;
+    runs.generation = runs.batch_answer.generation;
+    if (runs.batch_answer.more != 0)
+        ask_scan();
+    else
+        end_scan();
+}
+
+static void
+on_scan(void *ctx, const void *answer, int *fds, unsigned n_fds)
+{
+    const struct answer_results_scan *a = answer;
+
+    if (a == NULL || a->status != ANSWER_OK) {
+        runs.scan_pending = false; /* what is known goes on being shown */
+        schedule_work();
+        return;
+    }
+    if (a->epoch != runs.epoch)
+        begin_epoch(a->epoch);
+    runs.batch_answer = *a;
+    runs.batch_used = 0;
+    runs.batch_len = (size_t)a->size;
+    if (n_fds > 0 && a->size > 0) {
+        void *map = mmap(NULL, (size_t)a->size, PROT_READ, MAP_SHARED, fds[0], 0);
+
+        runs.batch = map != MAP_FAILED ? map : NULL;
+        if (runs.batch == NULL) {
+            log_event(LOG_LEVEL_ERROR, "scan", "problem=memory");
+            runs.scan_pending = false;
+        }
+    } else {
+        end_batch();
+    }
+    schedule_work();
+}
+
+static void
+ask_scan(void)
+{
+    runs.scan_pending = true;
+    broker_ask_results_scan(runs.epoch, runs.generation, on_scan, NULL);
+}
+
+static void
+apply_slice(void)
+{
+    int64_t used = results_table_apply(scan_target(), runs.batch + runs.batch_used,
+                                       runs.batch_len - runs.batch_used, SLICE);
+
+    if (used < 0) {
+        log_event(LOG_LEVEL_ERROR, "scan", "problem=records");
+        runs.batch_used = runs.batch_len;
+    } else {
+        runs.batch_used += (size_t)used;
+    }
+    if (runs.batch_used >= runs.batch_len)
+        end_batch();
+}
+
+/* --- waiting ------------------------------------------------------------------------------ */
+
+static void
+unlink_wait(struct runs_wait *w)
+{
+    struct runs_wait **at = &runs.waiting;
+
+    while (*at != NULL && *at != w)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = w->next;
+    w->next = NULL;
+    w->waiting = false;
+}
+
+/* Wake those whose deadline is over, or all. A waiter may wait again or cancel another. */
+static void
+wake(bool all)
+{
+    int64_t now = iso_time_steady_ms();
+    struct runs_wait *w = runs.waiting;
+
+    while (w != NULL) {
+        if (!all && w->deadline_ms > now) {
+            w = w->next;
+            continue;
+        }
+        unlink_wait(w);
+        w->ready(w->ctx);
+        w = runs.waiting; /* the list may be another one now */
+        if (all && runs.round)
+            return; /* someone began a new round */
+    }
+}
+
+static void
+arm_deadline(void)
+{
+    int64_t first = INT64_MAX;
+    int64_t now = iso_time_steady_ms();
+
+    ev_timer_stop(worker_loop(), &runs.deadline);
+    for (const struct runs_wait *w = runs.waiting; w != NULL; w = w->next)
+        if (w->deadline_ms < first)
+            first = w->deadline_ms;
+    if (first == INT64_MAX)
+        return;
+    ev_timer_set(&runs.deadline, first > now ? (double)(first - now) / 1000. : 0.001, 0.);
+    ev_timer_start(worker_loop(), &runs.deadline);
+}
+
+static void
+on_deadline(struct ev_loop *loop, ev_timer *w, int events)
+{
+    wake(false);
+    arm_deadline();
+}
+
+static void
+on_work(struct ev_loop *loop, ev_timer *w, int events)
+{
+    if (runs.batch != NULL)
+        apply_slice();
+    if (runs.batch != NULL) {
+        schedule_work();
+        return;
+    }
+    if (!runs.round || runs.live_pending || runs.scan_pending)
+        return;
+    runs.round = false;
+    runs.fresh_until_ms = iso_time_steady_ms() + HOLD_MS;
+    runs.incarnation = broker_link_incarnation();
+    wake(true);
+    arm_deadline();
+}
+
+bool
+runs_current(void)
+{
+    return runs.started && !runs.round && broker_link_up() &&
+           runs.incarnation == broker_link_incarnation() && iso_time_steady_ms() < runs.fresh_until_ms;
+}
+
+void
+runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void *ctx)
+{
+    struct runs_wait **at = &runs.waiting;
+
+    start_once();
+    *w = (struct runs_wait){
+        .waiting = true,
+        .deadline_ms = iso_time_steady_ms() + limit_ms,
+        .ready = ready,
+        .ctx = ctx,
+    };
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = w;
+    if (!runs.round) {
+        runs.round = true;
+        ask_listing();
+        if (!runs.scan_pending)
+            ask_scan();
+        schedule_work();
+    }
+    arm_deadline();
+}
+
+void
+runs_wait_cancel(struct runs_wait *w)
+{
+    if (w->waiting)
+        unlink_wait(w);
+}
+
+void
+runs_expire(void)
+{
+    runs.fresh_until_ms = 0;
+    if (!runs.round)
+        return;
+    if (runs.live_pending)
+        broker_cancel(runs.live_ticket);
+    ask_listing();
+}
+
+/* --- what is known ------------------------------------------------------------------------ */
+
+struct runs_listing
+runs_listing(void)
+{
+    struct runs_listing l = {0};
+
+    start_once();
+    listing_describe(&runs.listing, &l);
+    l.scanned = runs.scanned;
+    l.generation = runs.rows_generation;
+    return l;
+}
+
+bool
+runs_find(const char *id, struct run_row *ret_row)
+{
+    struct run_row row = {0};
+
+    if (!runs.started || runs.results == NULL)
+        return false;
+    row.live = live_list_find(&runs.listing.live, id);
+    row.done = results_table_find(runs.results, id);
+    if (row.live == NULL && row.done == NULL)
+        return false;
+    *ret_row = row;
+    return true;
+}
+
+static bool
+reserve_rows(size_t n)
+{
+    struct run_row *rows;
+
+    if (n <= runs.rows_cap)
+        return true;
+    n += n / 2;
+    rows = realloc(runs.rows, n * sizeof *rows);
+    if (rows == NULL)
+        return false;
+    runs.rows = rows;
+    runs.rows_cap = n;
+    return true;
+}
+
+static void
+build_rows(const struct finished_run *const *done, size_t n_done)
+{
+    const struct live_list *live = &runs.listing.live;
+
+    runs.n_rows = 0;
+    for (size_t i = 0; i < live->n_runs; i++)
+        runs.rows[runs.n_rows++] = (struct run_row){
+            &live->runs[i], results_table_find(runs.results, live->runs[i].id)};
+    for (size_t i = 0; i < n_done; i++)
+        if (live->n_runs == 0 || live_list_find(live, done[i]->run_id) == NULL)
+            runs.rows[runs.n_rows++] = (struct run_row){NULL, done[i]};
+}
+
+const struct run_row *
+runs_rows(size_t *ret_n)
+{
+    const struct finished_run *const *done;
+    size_t n_done;
+    uint64_t version;
+
+    start_once();
+    *ret_n = 0;
+    if (runs.results == NULL)
+        return NULL;
+    version = results_table_version(runs.results);
+    if (runs.rows_generation == 0 || runs.rows_live != runs.listing.version ||
+        runs.rows_done != version) {
+        done = results_table_sorted(runs.results, &n_done);
+        if (!reserve_rows(n_done + runs.listing.live.n_runs + 1))
+            return NULL;
+        build_rows(done, n_done);
+        runs.rows_live = runs.listing.version;
+        runs.rows_done = version;
+        runs.rows_generation++;
+    }
+    *ret_n = runs.n_rows;
+    return runs.rows;
+}
+
+uint64_t
+runs_epoch(void)
+{
+    return runs.shown_epoch;
+}

@@ -1,0 +1,408 @@
+/* The table of finished runs: two indexes and an order, all kept up record by record. */
+#include "worker/runs_results.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/limits.h"
+#include "common/messages.h"
+#include "worker/summary_read.h"
+
+#define FIRST_BUCKETS 256u
+#define TAIL 256u /* new runs that are put in their place one by one; more: sort all */
+
+struct results_table {
+    struct finished_run **by_ref, **by_id; /* n_buckets chains each */
+    size_t n_buckets, n_runs;
+    struct finished_run **order; /* sorted; losers included */
+    size_t n_order, order_cap;
+    struct finished_run *tail[TAIL]; /* not yet in `order` */
+    size_t n_tail;
+    bool order_lost; /* sort anew from the index */
+    const struct finished_run **shown;
+    size_t n_shown, shown_cap;
+    uint64_t version, shown_version;
+};
+
+struct results_table *
+results_table_new(void)
+{
+    struct results_table *t = calloc(1, sizeof *t);
+
+    if (t == NULL)
+        return NULL;
+    t->n_buckets = FIRST_BUCKETS;
+    t->by_ref = calloc(t->n_buckets, sizeof *t->by_ref);
+    t->by_id = calloc(t->n_buckets, sizeof *t->by_id);
+    t->version = 1;
+    if (t->by_ref == NULL || t->by_id == NULL) {
+        results_table_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+void
+results_table_clear(struct results_table *t)
+{
+    for (size_t i = 0; t->by_ref != NULL && i < t->n_buckets; i++) {
+        while (t->by_ref[i] != NULL) {
+            struct finished_run *r = t->by_ref[i];
+
+            t->by_ref[i] = r->next_ref;
+            free(r);
+        }
+        if (t->by_id != NULL)
+            t->by_id[i] = NULL;
+    }
+    t->n_runs = t->n_order = t->n_tail = t->n_shown = 0;
+    t->order_lost = false;
+    t->version++;
+}
+
+void
+results_table_free(struct results_table *t)
+{
+    if (t == NULL)
+        return;
+    results_table_clear(t);
+    free(t->by_ref);
+    free(t->by_id);
+    free(t->order);
+    free(t->shown);
+    free(t);
+}
+
+uint64_t
+results_table_version(const struct results_table *t)
+{
+    return t->version;
+}
+
+static uint32_t
+hash_text(const char *text)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *text != '\0'; text++)
+        h = (h ^ (unsigned char)*text) * 16777619u;
+    return h;
+}
+
+static size_t
+ref_bucket(const struct results_table *t, uint64_t ref)
+{
+    return (size_t)(ref * 0x9e3779b97f4a7c15u >> 32) & (t->n_buckets - 1);
+}
+
+static const char *
+text_or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+/* Contract 2.10: by (started_at or "", run_id) descending; the reference makes it total. */
+static int
+compare_runs(const struct finished_run *a, const struct finished_run *b)
+{
+    int c = strcmp(text_or_empty(b->started_at), text_or_empty(a->started_at));
+
+    if (c == 0)
+        c = strcmp(b->run_id, a->run_id);
+    if (c == 0)
+        c = (a->ref > b->ref) - (a->ref < b->ref);
+    return c;
+}
+
+static int
+compare_slots(const void *a, const void *b)
+{
+    return compare_runs(*(struct finished_run *const *)a,
+                        *(struct finished_run *const *)b);
+}
+
+/* Of all runs with one ID only the first in order is shown (contract 4.4). */
+static void
+choose_winner(struct results_table *t, uint32_t hash, const char *run_id)
+{
+    struct finished_run *best = NULL;
+
+    for (struct finished_run *r = t->by_id[hash & (t->n_buckets - 1)]; r != NULL;
+         r = r->next_id) {
+        if (r->id_hash != hash || strcmp(r->run_id, run_id) != 0)
+            continue;
+        r->loser = true;
+        if (best == NULL || compare_runs(r, best) < 0)
+            best = r;
+    }
+    if (best != NULL)
+        best->loser = false;
+}
+
+const struct finished_run *
+results_table_find(const struct results_table *t, const char *run_id)
+{
+    uint32_t hash = hash_text(run_id);
+
+    for (const struct finished_run *r = t->by_id[hash & (t->n_buckets - 1)]; r != NULL;
+         r = r->next_id)
+        if (!r->loser && r->id_hash == hash && strcmp(r->run_id, run_id) == 0)
+            return r;
+    return NULL;
+}
+
+static void
+link_run(struct results_table *t, struct finished_run *r)
+{
+    struct finished_run **ref = &t->by_ref[ref_bucket(t, r->ref)];
+    struct finished_run **id = &t->by_id[r->id_hash & (t->n_buckets - 1)];
+
+    r->next_ref = *ref;
+    *ref = r;
+    r->next_id = *id;
+    *id = r;
+}
+
+/* Twice the buckets; without memory the chains just grow longer. */
+static void
+grow(struct results_table *t)
+{
+    size_t old_n = t->n_buckets;
+    struct finished_run **old_ref = t->by_ref;
+    struct finished_run **by_ref = calloc(2 * old_n, sizeof *by_ref);
+    struct finished_run **by_id = calloc(2 * old_n, sizeof *by_id);
+
+    if (by_ref == NULL || by_id == NULL) {
+        free(by_ref);
+        free(by_id);
+        return;
+    }
+    free(t->by_id);
+    t->by_ref = by_ref;
+    t->by_id = by_id;
+    t->n_buckets = 2 * old_n;
+    for (size_t i = 0; i < old_n; i++) {
+        struct finished_run *r = old_ref[i], *next;
+
+        for (; r != NULL; r = next) {
+            next = r->next_ref;
+            link_run(t, r);
+        }
+    }
+    free(old_ref);
+}
+
+static void
+add_run(struct results_table *t, struct finished_run *r)
+{
+    if (t->n_runs >= t->n_buckets)
+        grow(t);
+    r->id_hash = hash_text(r->run_id);
+    link_run(t, r);
+    t->n_runs++;
+    choose_winner(t, r->id_hash, r->run_id);
+    if (t->order_lost)
+        return;
+    if (t->n_tail < TAIL)
+        t->tail[t->n_tail++] = r;
+    else
+        t->order_lost = true;
+}
+
+/* The place in `order` where `r` stands or belongs. */
+static size_t
+find_place(const struct results_table *t, const struct finished_run *r)
+{
+    size_t low = 0, high = t->n_order;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (compare_runs(t->order[mid], r) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void
+forget_order(struct results_table *t, const struct finished_run *r)
+{
+    size_t place;
+
+    if (t->order_lost)
+        return;
+    for (size_t i = 0; i < t->n_tail; i++)
+        if (t->tail[i] == r) {
+            t->tail[i] = t->tail[--t->n_tail];
+            return;
+        }
+    place = find_place(t, r);
+    memmove(t->order + place, t->order + place + 1,
+            (t->n_order - place - 1) * sizeof *t->order);
+    t->n_order--;
+}
+
+/* The slot of a chain that points to `r`. */
+static void
+unlink_run(struct results_table *t, struct finished_run *r)
+{
+    struct finished_run **ref = &t->by_ref[ref_bucket(t, r->ref)];
+    struct finished_run **id = &t->by_id[r->id_hash & (t->n_buckets - 1)];
+
+    while (*ref != r)
+        ref = &(*ref)->next_ref;
+    *ref = r->next_ref;
+    while (*id != r)
+        id = &(*id)->next_id;
+    *id = r->next_id;
+}
+
+static void
+remove_ref(struct results_table *t, uint64_t ref)
+{
+    struct finished_run *r = t->by_ref[ref_bucket(t, ref)];
+
+    while (r != NULL && r->ref != ref)
+        r = r->next_ref;
+    if (r == NULL)
+        return;
+    forget_order(t, r);
+    unlink_run(t, r);
+    t->n_runs--;
+    choose_winner(t, r->id_hash, r->run_id);
+    free(r);
+}
+
+static void
+apply_record(struct results_table *t, const struct scan_record *record, const char *dir)
+{
+    struct finished_run *r;
+
+    remove_ref(t, record->ref);
+    if (record->gone || t->n_runs >= LIMIT_RUNS)
+        return;
+    r = summary_read(dir + record->dir_len, record->summary_len, dir, record->dir_len);
+    if (r == NULL)
+        return;
+    r->ref = record->ref;
+    r->mtime_ns = record->mtime_ns;
+    add_run(t, r);
+}
+
+int64_t
+results_table_apply(struct results_table *t, const unsigned char *bytes, size_t len,
+                    size_t budget)
+{
+    size_t used = 0;
+
+    while (used < len && used < budget) {
+        struct scan_record record;
+        size_t size;
+
+        if (len - used < sizeof record)
+            return -EBADMSG;
+        memcpy(&record, bytes + used, sizeof record);
+        size = sizeof record + (size_t)record.dir_len + record.summary_len;
+        size = (size + 7) & ~(size_t)7;
+        if (size > len - used)
+            return -EBADMSG;
+        apply_record(t, &record, (const char *)bytes + used + sizeof record);
+        used += size;
+    }
+    if (used > 0)
+        t->version++;
+    return (int64_t)used;
+}
+
+static bool
+reserve_order(struct results_table *t, size_t n)
+{
+    struct finished_run **order;
+
+    if (n <= t->order_cap)
+        return true;
+    n += n / 2;
+    order = realloc(t->order, n * sizeof *order);
+    if (order == NULL)
+        return false;
+    t->order = order;
+    t->order_cap = n;
+    return true;
+}
+
+static bool
+update_order(struct results_table *t)
+{
+    if (!reserve_order(t, t->n_runs))
+        return false;
+    if (t->order_lost) {
+        t->n_order = t->n_tail = 0;
+        for (size_t i = 0; i < t->n_buckets; i++)
+            for (struct finished_run *r = t->by_ref[i]; r != NULL; r = r->next_ref)
+                t->order[t->n_order++] = r;
+        qsort(t->order, t->n_order, sizeof *t->order, compare_slots);
+        t->order_lost = false;
+    }
+    while (t->n_tail > 0) {
+        struct finished_run *r = t->tail[--t->n_tail];
+        size_t place = find_place(t, r);
+
+        memmove(t->order + place + 1, t->order + place,
+                (t->n_order - place) * sizeof *t->order);
+        t->order[place] = r;
+        t->n_order++;
+    }
+    return true;
+}
+
+static bool
+reserve_shown(struct results_table *t, size_t n)
+{
+    const struct finished_run **shown;
+
+    if (n <= t->shown_cap)
+        return true;
+    n += n / 2;
+    shown = realloc(t->shown, n * sizeof *shown);
+    if (shown == NULL)
+        return false;
+    t->shown = shown;
+    t->shown_cap = n;
+    return true;
+}
+
+const struct finished_run *const *
+results_table_sorted(struct results_table *t, size_t *ret_n)
+{
+    *ret_n = t->n_shown;
+    if (t->shown_version == t->version)
+        return t->shown;
+    t->n_shown = *ret_n = 0; /* the old pointers may be gone */
+    if (!update_order(t) || !reserve_shown(t, t->n_order))
+        return NULL;
+    for (size_t i = 0; i < t->n_order; i++)
+        if (!t->order[i]->loser)
+            t->shown[t->n_shown++] = t->order[i];
+    t->shown_version = t->version;
+    *ret_n = t->n_shown;
+    return t->shown;
+}
+
+const char *
+grade_name(enum grade grade)
+{
+    switch (grade) {
+    case GRADE_PASSED:
+        return "passed";
+    case GRADE_FAILED:
+        return "failed";
+    case GRADE_ERROR:
+        return "error";
+    case GRADE_NONE:
+        break;
+    }
+    return NULL;
+}

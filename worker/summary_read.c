@@ -1,0 +1,174 @@
+/* From a hostile summary to a compact record. */
+#include "worker/summary_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json_read.h"
+#include "common/limits.h"
+#include "policy/run_id.h"
+
+/* A text worth keeping, or NULL. */
+static const char *
+short_text(const struct json_value *v)
+{
+    const char *text = json_text(v);
+
+    return text != NULL && v->len <= SUMMARY_TEXT ? text : NULL;
+}
+
+static uint8_t
+tristate(const struct json_value *v)
+{
+    if (v == NULL || v->type != JSON_BOOL)
+        return TRI_NULL;
+    return v->boolean ? TRI_TRUE : TRI_FALSE;
+}
+
+/* A whole number in [0, most], or -1. */
+static int32_t
+count(const struct json_value *v, int32_t most)
+{
+    if (v == NULL || v->type != JSON_NUMBER || !v->is_integer)
+        return -1;
+    return v->integer >= 0 && v->integer <= most ? (int32_t)v->integer : -1;
+}
+
+static double
+dollars(const struct json_value *v)
+{
+    if (v == NULL || v->type != JSON_NUMBER || !isfinite(v->number) || v->number < 0)
+        return -1;
+    return v->number;
+}
+
+/* Contract 4.2: what the checks say where an old file has no status. */
+static enum grade
+grade_of_checks(const struct finished_run *r)
+{
+    if (r->build == TRI_NULL && r->func == TRI_NULL && r->intent == TRI_NULL &&
+        r->pov_total < 0)
+        return GRADE_ERROR;
+    if (r->build == TRI_FALSE || r->func == TRI_FALSE || r->intent == TRI_FALSE ||
+        r->pov_passed != r->pov_total)
+        return GRADE_FAILED;
+    return GRADE_PASSED;
+}
+
+static enum grade
+grade_of(const struct finished_run *r, const struct json_value *patch_result)
+{
+    if (patch_result == NULL || patch_result->type != JSON_OBJECT)
+        return GRADE_NONE;
+    if (r->status == NULL)
+        return grade_of_checks(r);
+    for (enum grade g = GRADE_PASSED; g <= GRADE_ERROR; g++)
+        if (strcmp(r->status, grade_name(g)) == 0)
+            return g;
+    return GRADE_NONE;
+}
+
+static void
+read_config(struct finished_run *r, const struct json_value *config)
+{
+    r->model = short_text(json_get(config, "model"));
+    r->agent = short_text(json_get(config, "agent"));
+    r->mode = short_text(json_get(config, "mode"));
+    r->egress = short_text(json_get(config, "egress"));
+    r->timeout = count(json_get(config, "timeout"), INT32_MAX);
+    r->difficulty = (int8_t)count(json_get(config, "difficulty"), 4);
+    r->reference_run = tristate(json_get(config, "reference_run")) == TRI_TRUE;
+}
+
+static void
+read_outcome(struct finished_run *r, const struct json_value *root)
+{
+    const struct json_value *patch = json_get(root, "patch_result");
+    const struct json_value *runtime = json_get(root, "runtime_result");
+
+    r->status = short_text(json_get(patch, "status"));
+    r->build = tristate(json_get(patch, "build_success"));
+    r->func = tristate(json_get(patch, "func_test_success"));
+    r->intent = tristate(json_get(patch, "intent_test_success"));
+    r->pov_passed = count(json_get(patch, "pov_passed"), INT32_MAX);
+    r->pov_total = count(json_get(patch, "pov_total"), INT32_MAX);
+    r->duration = count(json_get(runtime, "agent_duration"), INT32_MAX);
+    r->agent_timeout = tristate(json_get(runtime, "agent_timeout"));
+    r->evaluator_timeout = tristate(json_get(runtime, "evaluator_timeout"));
+    r->grade = (uint8_t)grade_of(r, patch);
+}
+
+/* The run's ID: the summary's, else the directory's name, into `id`. */
+static bool
+read_id(const struct json_value *root, const char *dir, size_t dir_len,
+        char id[POLICY_RUN_ID_MAX + 1])
+{
+    const char *text = json_text(json_get(root, "run_id"));
+    const char *slash = memrchr(dir, '/', dir_len);
+    size_t len = text != NULL ? strlen(text) : 0;
+
+    if (len == 0) {
+        text = slash != NULL ? slash + 1 : dir;
+        len = dir_len - (size_t)(text - dir);
+    }
+    if (!policy_run_id_valid(text, len))
+        return false;
+    memcpy(id, text, len);
+    id[len] = '\0';
+    return true;
+}
+
+/* One block: the record, then its texts. */
+static struct finished_run *
+pack(const struct finished_run *from)
+{
+    const char *const *texts[] = {&from->run_id, &from->task,     &from->model,
+                                  &from->agent,  &from->mode,     &from->status,
+                                  &from->egress, &from->language, &from->project,
+                                  &from->started_at};
+    size_t size = sizeof *from;
+    struct finished_run *r;
+    char *at;
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        size += *texts[i] != NULL ? strlen(*texts[i]) + 1 : 0;
+    r = malloc(size);
+    if (r == NULL)
+        return NULL;
+    *r = *from;
+    at = (char *)(r + 1);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        size_t offset = (size_t)((const char *)texts[i] - (const char *)from);
+
+        if (*texts[i] == NULL)
+            continue;
+        *(const char **)((char *)r + offset) = at;
+        at = stpcpy(at, *texts[i]) + 1;
+    }
+    return r;
+}
+
+struct finished_run *
+summary_read(const char *bytes, size_t len, const char *dir, size_t dir_len)
+{
+    struct json_doc *doc = len <= LIMIT_SUMMARY ? json_parse(bytes, len, false, NULL) : NULL;
+    const struct json_value *root = json_root(doc);
+    const struct json_value *task = json_get(root, "task");
+    struct finished_run run = {0}, *result = NULL;
+    char id[POLICY_RUN_ID_MAX + 1];
+
+    run.task = short_text(json_get(task, "id"));
+    if (run.task != NULL && *run.task != '\0' && read_id(root, dir, dir_len, id)) {
+        run.run_id = id;
+        run.language = short_text(json_get(task, "language"));
+        run.project = short_text(json_get(task, "project"));
+        run.started_at = short_text(json_get(root, "started_at"));
+        run.spend = dollars(json_get(root, "spend"));
+        read_config(&run, json_get(root, "config"));
+        read_outcome(&run, root);
+        result = pack(&run);
+    }
+    json_doc_free(doc);
+    return result;
+}
