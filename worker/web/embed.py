@@ -74,7 +74,9 @@ def sources(web):
 
 def write_embedded(assets, args):
     """Write the table and the assembler file."""
-    rows, externs, blobs = [], [], ['    .section .rodata.page, "a"\n']
+    rows, externs = [], []
+    # Without the note of cet.h the linker takes the mark for control-flow protection away.
+    blobs = ["#ifdef __CET__\n#include <cet.h>\n#endif\n", '    .section .rodata.page, "a"\n']
 
     def embed(symbol, data):
         path = args.work / symbol

@@ -1,0 +1,227 @@
+// Every document and message that page and server exchange, described once: types for the
+// page, checks at run time, and (through the build) a table for the server's tests.
+//
+// The page sends `Authorization: Bearer <token>` when it holds a token, and offers the
+// WebSocket subprotocols `ssebench` and `ssebench.token.<base64url of the token>`.
+
+import type { TypeOf } from "./lib/shape";
+import { any, boolean, list, literal, map, nullOr, number, object, optional, string } from "./lib/shape";
+
+/** GET api/health */
+export const HEALTH = object({
+    status: string,
+    version: optional(string),
+    runner: boolean,
+    docker: optional(boolean),
+    backend: nullOr(string),
+    runnerError: optional(string),
+    terminal: optional(boolean),
+    terminalHint: optional(string),
+    assistant: optional(boolean),
+    hosted: optional(boolean),
+    timestamp: optional(string),
+});
+export type Health = TypeOf<typeof HEALTH>;
+
+export const RUN_STATUS = literal("running", "exited", "paused", "created", "unknown");
+export const GRADE_STATUS = literal("passed", "failed", "error");
+
+/** One run of a listing. The fields after `source` are absent on other servers. */
+export const RUN = object({
+    id: string,
+    name: string,
+    taskId: string,
+    model: string,
+    agent: string,
+    image: string,
+    referenceRun: optional(boolean),
+    runId: optional(string),
+    status: RUN_STATUS,
+    createdAt: string,
+    source: literal("container", "results"),
+    grade: optional(nullOr(string)),
+    spend: optional(nullOr(number)),
+    startedAt: optional(nullOr(string)),
+    durationSeconds: optional(nullOr(number)),
+    mode: optional(nullOr(string)),
+    difficulty: optional(nullOr(number)),
+});
+export type Run = TypeOf<typeof RUN>;
+export type RunStatus = TypeOf<typeof RUN_STATUS>;
+
+/**
+ * GET api/containers
+ *   ?limit=&offset=&sort=&order=asc|desc&q=&task=&model=&agent=&status=&grade=
+ * `total` counts the runs that fit the filter; a server that does not page leaves it out.
+ */
+export const RUN_LIST = object({
+    containers: list(RUN),
+    total: optional(number),
+    runnerError: optional(string),
+});
+export type RunList = TypeOf<typeof RUN_LIST>;
+
+/** GET api/containers/ID/project */
+export const PROJECT = object({
+    id: string,
+    project: string,
+    language: string,
+    source: string,
+    task_description: optional(nullOr(object({
+        issue: optional(nullOr(string)),
+        bug_description: optional(nullOr(string)),
+        crash_report: optional(nullOr(list(string))),
+    }))),
+    poc: optional(nullOr(list(string))),
+});
+export type Project = TypeOf<typeof PROJECT>;
+
+/** GET api/containers/ID/files */
+export const CHANGED_FILE = object({ path: string, status: string, additions: number, deletions: number });
+export const FILES = object({ files: list(CHANGED_FILE) });
+export type ChangedFile = TypeOf<typeof CHANGED_FILE>;
+
+/** GET api/containers/ID/diff and …/reference/patch (an empty diff: there is none) */
+export const DIFF = object({ diff: string });
+
+/** GET api/containers/ID/review */
+export const REVIEW = object({ available: boolean, text: optional(string) });
+export type Review = TypeOf<typeof REVIEW>;
+
+/** GET api/containers/ID/result */
+export const PATCH_RESULT = object({
+    status: optional(nullOr(string)),
+    build_success: optional(nullOr(boolean)),
+    func_test_success: optional(nullOr(boolean)),
+    intent_test_success: optional(nullOr(boolean)),
+    pov_passed: optional(nullOr(number)),
+    pov_total: optional(nullOr(number)),
+    error_msg: optional(nullOr(string)),
+    error_log: optional(nullOr(string)),
+});
+export const RUNTIME_RESULT = object({
+    agent_duration: optional(nullOr(number)),
+    agent_timeout: optional(nullOr(boolean)),
+    evaluator_timeout: optional(nullOr(boolean)),
+    agent_exit_code: optional(nullOr(number)),
+});
+export const RESULT = object({
+    available: boolean,
+    patch_result: optional(nullOr(PATCH_RESULT)),
+    runtime_result: optional(nullOr(RUNTIME_RESULT)),
+});
+export type Result = TypeOf<typeof RESULT>;
+export type PatchResult = TypeOf<typeof PATCH_RESULT>;
+
+/**
+ * GET api/containers/ID/agent/dialog[?since=SEQ]. The entries were written by the agent:
+ * nothing in them is sure, so lib/dialog.ts reads them field by field.
+ */
+export const DIALOG = object({ entries: list(any), truncated: optional(boolean) });
+
+/** One launch, GET api/launch/status and the `status` message of api/launch/ws */
+export const LAUNCH = object({
+    launch_id: string,
+    status: literal("launching", "running", "failed"),
+    containerId: optional(nullOr(string)),
+    error: optional(nullOr(string)),
+    command: string,
+    taskId: string,
+    startTime: string,
+});
+export type Launch = TypeOf<typeof LAUNCH>;
+
+/** api/launch/ws, server to page: all launches and their kept lines first, then what happens */
+export type LaunchMessage =
+    | { type: "status"; launch_id: string; data: Launch }
+    | { type: "log"; launch_id: string; data: string }
+    | { type: "cleared"; launch_id: string }
+    | Heartbeat;
+
+/** Sent to clients that ask with `heartbeat=1`; three missed ones mean a dead connection. */
+export type Heartbeat = { type: "heartbeat"; intervalMs?: number };
+
+/** api/containers/ID/sdk-ws[?since=SEQ][&heartbeat=1], server to page */
+export type FeedMessage =
+    | { type: "status"; status: "connecting"; retryAttempt?: number }
+    | { type: "status"; status: "ready"; sdkVersion?: string }
+    | { type: "status"; status: "error"; error?: string }
+    | { type: "project"; data: Project }
+    | { type: "files"; files: ChangedFile[] }
+    | { type: "diff"; diff: string }
+    | { type: "dialog"; entries: unknown[]; lastSeq?: number; truncated?: boolean }
+    | { type: "result"; result: Result }
+    | { type: "error"; error?: string }
+    | Heartbeat;
+
+/** api/containers/ID/logs-ws, server to page */
+export type LogMessage =
+    | { type: "log"; data: string }
+    | { type: "end"; data: { exitCode: number | null } }
+    | { type: "error"; data: { error: string } }
+    | Heartbeat;
+
+/** GET api/launch/config, …/models, …/agents, …/tasks?source=remote|local, …/doctor */
+export const LAUNCH_CONFIG = object({
+    hasLocalBenchmarks: boolean,
+    catalogConfigured: boolean,
+    modes: optional(list(string)),
+    plugins: optional(list(object({ name: string, enabled: boolean, hook: string, llm: boolean }))),
+});
+export type LaunchConfig = TypeOf<typeof LAUNCH_CONFIG>;
+export const MODELS = object({ models: optional(list(string)) });
+export const AGENTS = object({ agents: optional(list(string)) });
+export const TASK = object({ id: string, language: optional(nullOr(string)), project: optional(nullOr(string)) });
+export const TASKS = object({ tasks: optional(list(TASK)) });
+export type Task = TypeOf<typeof TASK>;
+export const DOCTOR = object({
+    available: boolean,
+    error: optional(string),
+    report: optional(object({
+        checks: list(object({ name: string, status: string, detail: string, fix: string })),
+        models: map(object({ keys: list(string), missing: list(string) })),
+    })),
+});
+export type Doctor = TypeOf<typeof DOCTOR>;
+
+/** POST api/launch: one task each */
+export interface LaunchRequest {
+    task: string;
+    model?: string;
+    agent: string;
+    mode: string;
+    source: "remote" | "local";
+    timeout?: number;
+    difficulty?: number;
+    egress?: string;
+    plugins?: string[];
+}
+
+/**
+ * api/pty/ID?mode=binary[&session=SESSION][&cols=&rows=]: binary frames are bytes of the
+ * terminal, both ways; text frames are these. `session` names a terminal that outlives its
+ * socket; give it back to attach again and get its scrollback first.
+ */
+export type TerminalMessage =
+    | { type: "session"; id: string }
+    | { type: "exit"; code: number }
+    | { type: "error"; message: string };
+export type TerminalCommand = { type: "resize"; cols: number; rows: number };
+
+/** What the server's tests check its answers against: method, path, shape. */
+export const DOCUMENTS = {
+    "GET /api/health": HEALTH,
+    "GET /api/containers": RUN_LIST,
+    "GET /api/containers/ID/project": PROJECT,
+    "GET /api/containers/ID/files": FILES,
+    "GET /api/containers/ID/diff": DIFF,
+    "GET /api/containers/ID/reference/patch": DIFF,
+    "GET /api/containers/ID/review": REVIEW,
+    "GET /api/containers/ID/result": RESULT,
+    "GET /api/containers/ID/agent/dialog": DIALOG,
+    "GET /api/launch/config": LAUNCH_CONFIG,
+    "GET /api/launch/models": MODELS,
+    "GET /api/launch/agents": AGENTS,
+    "GET /api/launch/tasks": TASKS,
+    "GET /api/launch/doctor": DOCTOR,
+} as const;

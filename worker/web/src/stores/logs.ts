@@ -1,0 +1,99 @@
+// The log of one run: lines as they come, bounded, added to the screen once per frame.
+
+import { signal } from "@preact/signals";
+import { Channel } from "../lib/channel";
+import { isRecord } from "../lib/shape";
+import type { Run } from "../protocol";
+
+/** Beyond these the oldest lines are dropped from the page (the download has all). */
+const MAX_LINES = 200_000;
+const MAX_CHARACTERS = 40_000_000;
+/** Dropped in blocks, so that dropping stays cheap. */
+const DROP_LINES = 10_000;
+
+export type LogState = "connecting" | "streaming" | "ended" | "error" | "interrupted";
+
+export class Lines {
+    lines: string[] = [];
+    /** Lines that were dropped from the head. */
+    dropped = 0;
+    readonly beat = signal(0);
+    private characters = 0;
+    private waiting: string[] = [];
+    private scheduled = false;
+
+    push(line: string): void {
+        this.waiting.push(line);
+        if (this.scheduled) return;
+        this.scheduled = true;
+        if (document.hidden) setTimeout(this.flush, 200);
+        else requestAnimationFrame(this.flush);
+    }
+
+    clear(): void {
+        this.lines = [];
+        this.waiting = [];
+        this.characters = this.dropped = 0;
+        this.beat.value++;
+    }
+
+    private readonly flush = (): void => {
+        this.scheduled = false;
+        for (const line of this.waiting) {
+            this.lines.push(line);
+            this.characters += line.length;
+        }
+        this.waiting = [];
+        while (this.lines.length > MAX_LINES || (this.characters > MAX_CHARACTERS && this.lines.length > 1)) this.dropHead();
+        this.beat.value++;
+    };
+
+    private dropHead(): void {
+        const n = Math.min(DROP_LINES, Math.ceil(this.lines.length / 2));
+        for (let i = 0; i < n; i++) this.characters -= this.lines[i]!.length;
+        this.lines = this.lines.slice(n);
+        this.dropped += n;
+    }
+}
+
+export class RunLog {
+    readonly lines = new Lines();
+    readonly state = signal<LogState>("connecting");
+    readonly exitCode = signal<number | null>(null);
+    readonly error = signal<string | null>(null);
+    private readonly channel: Channel;
+    /** Lines that a new connection repeats before it brings new ones. */
+    private repeated = 0;
+
+    constructor(run: Run) {
+        this.channel = new Channel("log", {
+            path: () => `containers/${encodeURIComponent(run.id)}/logs-ws?heartbeat=1`,
+            onOpen: () => this.begin(),
+            onMessage: (message) => this.receive(message),
+            onClose: () => this.state.value !== "ended" && (this.state.value = "interrupted"),
+        });
+    }
+
+    close(): void {
+        this.channel.close();
+    }
+
+    /** The server replays a log from its start: skip what is already here. */
+    private begin(): void {
+        this.repeated = this.lines.dropped + this.lines.lines.length;
+        if (this.state.value !== "ended") this.state.value = "streaming";
+    }
+
+    private receive(message: Record<string, unknown>): void {
+        if (message.type === "log" && typeof message.data === "string") {
+            if (this.repeated > 0) this.repeated--;
+            else this.lines.push(message.data);
+        } else if (message.type === "end" && isRecord(message.data)) {
+            this.state.value = "ended";
+            this.exitCode.value = typeof message.data.exitCode === "number" ? message.data.exitCode : null;
+        } else if (message.type === "error" && isRecord(message.data)) {
+            this.state.value = "error";
+            this.error.value = typeof message.data.error === "string" ? message.data.error : "The log cannot be read";
+        }
+    }
+}

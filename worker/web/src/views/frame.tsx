@@ -1,0 +1,56 @@
+// The frame around every view: sidebar, connection, token prompt.
+
+import type { ComponentType } from "preact";
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { locked } from "../lib/api";
+import { address, go, route } from "../lib/route";
+import { started } from "../stores/session";
+import { Blank, Button } from "../parts/basics";
+import { RunsView } from "./runs";
+import { RunView } from "./run";
+import { Sidebar } from "./sidebar";
+import { TokenPrompt } from "./token-prompt";
+
+/** On narrow screens the sidebar slides over the page. */
+export const sidebarOpen = signal(false);
+
+interface Page { readonly title: string; readonly view: ComponentType }
+
+function Missing() {
+    return <Blank title="There is nothing at this address"><a href={address(["runs"])}>To the run list</a></Blank>;
+}
+
+function pageOf(path: readonly string[]): Page {
+    switch (path[0]) {
+    case "runs": return path[1] ? { title: path[1], view: RunView } : { title: "Runs", view: RunsView };
+    default: return { title: "Not found", view: Missing };
+    }
+}
+
+export function Frame() {
+    const { path } = route.value;
+    useEffect(() => {
+        if (path.length === 0) go(address(["runs"]), { replace: true });
+        sidebarOpen.value = false;
+    }, [path.join("/")]);
+    if (!started.value) return <div class="starting" aria-busy="true" />;
+    const page = pageOf(path.length ? path : ["runs"]);
+    const View = page.view;
+    return (
+        <>
+            {locked.value && <TokenPrompt />}
+            <div class="frame" inert={locked.value} hidden={locked.value}>
+                <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
+                <Sidebar open={sidebarOpen.value} onClose={() => (sidebarOpen.value = false)} />
+                <div class="stage">
+                    <div class="narrow-bar">
+                        <Button kind="quiet" bare icon="menu" label="Menu" onClick={() => (sidebarOpen.value = true)} />
+                        <strong>SSEBench</strong>
+                    </div>
+                    <main id="main" class="main" tabIndex={-1}><View key={page.view === RunView ? path[1] : undefined} /></main>
+                </div>
+            </div>
+        </>
+    );
+}

@@ -1,0 +1,30 @@
+// The log of a run.
+
+import { useEffect, useState } from "preact/hooks";
+import { Badge, Blank, saveText } from "../parts/basics";
+import type { Run } from "../protocol";
+import { RunLog } from "../stores/logs";
+import { LogList, NoLogs } from "./log-list";
+
+function State({ log }: { log: RunLog }) {
+    switch (log.state.value) {
+    case "streaming": return <Badge tone="ok">Streaming</Badge>;
+    case "connecting": return <Badge>Connecting</Badge>;
+    case "interrupted": return <Badge tone="warn">Reconnecting</Badge>;
+    case "error": return <Badge tone="bad" title={log.error.value ?? undefined}>Error</Badge>;
+    case "ended": return <Badge>{log.exitCode.value === null ? "Ended" : `Ended, exit ${log.exitCode.value}`}</Badge>;
+    }
+}
+
+export function LogsPane({ run }: { run: Run }) {
+    const [log, setLog] = useState<RunLog | null>(null);
+    useEffect(() => {
+        const opened = new RunLog(run);
+        setLog(opened);
+        return () => opened.close();
+    }, [run.id, run.source]);
+    if (!log) return null;
+    const empty = log.error.value ? <Blank tone="bad" title="The log cannot be read">{log.error.value}</Blank> : <NoLogs />;
+    return <LogList lines={log.lines} label="Logs" state={<State log={log} />} empty={empty}
+        onSave={() => saveText(`${run.id}.log`, `${log.lines.lines.join("\n")}\n`)} />;
+}

@@ -1,0 +1,169 @@
+// One run: its head, and the areas that show dialog, changes, grade, logs.
+
+import { useEffect, useState } from "preact/hooks";
+import { errorText } from "../lib/api";
+import { dateTime, dollars, duration } from "../lib/format";
+import { address, go, route } from "../lib/route";
+import { Badge, Blank, Button, CopyButton, Notice, Tabs } from "../parts/basics";
+import { GradeMark, StatusMark } from "../parts/run-marks";
+import { Splitter } from "../parts/splitter";
+import type { Run } from "../protocol";
+import type { Feed } from "../stores/feed";
+import { feedOf } from "../stores/feed";
+import { known, openRun } from "../stores/opened";
+import { findRun } from "../stores/runs";
+import { change, settings } from "../stores/settings";
+import { ChangesPane } from "./changes";
+import { DialogPane } from "./dialog";
+import { FilesPane } from "./files";
+import { GradePane } from "./grade";
+import { LogsPane } from "./logs";
+import { ProjectModal } from "./project";
+import { ReviewPane } from "./review";
+
+/** Above this width there are areas side by side, below it one at a time. */
+const WIDE = matchMedia("(min-width: 900px)");
+
+function useWide(): boolean {
+    const [wide, setWide] = useState(WIDE.matches);
+    useEffect(() => {
+        const note = () => setWide(WIDE.matches);
+        WIDE.addEventListener("change", note);
+        return () => WIDE.removeEventListener("change", note);
+    }, []);
+    return wide;
+}
+
+interface PaneTab { readonly id: string; readonly label: string; readonly badge?: preact.ComponentChildren }
+
+function paneTabs(feed: Feed): { center: PaneTab[]; bottom: PaneTab[] } {
+    const files = feed.files.value;
+    const center: PaneTab[] = [
+        { id: "changes", label: "Changes" },
+        files?.length ? { id: "files", label: "Files", badge: files.length } : { id: "files", label: "Files" },
+        { id: "grade", label: "Grade" },
+    ];
+    const bottom: PaneTab[] = [{ id: "logs", label: "Logs" }];
+    if (feed.review.value !== null) bottom.unshift({ id: "review", label: "Review" });
+    return { center, bottom };
+}
+
+function Pane({ id, feed, tab }: { id: string; feed: Feed; tab: string }) {
+    switch (id) {
+    case "dialog": return <DialogPane feed={feed} tab={tab} />;
+    case "files": return <FilesPane files={feed.files.value} runId={feed.run.id} />;
+    case "grade": return <GradePane result={feed.result.value} run={feed.run} waiting={feed.state.value === "connecting"} />;
+    case "logs": return <LogsPane run={feed.run} />;
+    case "review": return <ReviewPane text={feed.review.value} />;
+    default: return <ChangesPane feed={feed} />;
+    }
+}
+
+/** The tabs that were used last carry over from run to run. */
+let lastCenter = "changes";
+let lastBottom = "logs";
+
+function Areas({ feed }: { feed: Feed }) {
+    const wide = useWide();
+    const tab = route.value.path[2] ?? "dialog";
+    const { center, bottom } = paneTabs(feed);
+    const has = (tabs: PaneTab[], id: string) => tabs.some((t) => t.id === id);
+    if (has(center, tab)) lastCenter = tab;
+    if (has(bottom, tab)) lastBottom = tab;
+    const select = (id: string) => go(address(["runs", feed.run.id, id]), { replace: true });
+    if (!wide) {
+        const all: PaneTab[] = [{ id: "dialog", label: "Dialog" }, ...center, ...bottom];
+        const current = has(all, tab) ? tab : "dialog";
+        return (
+            <div class="areas one">
+                <Tabs tabs={all} current={current} onSelect={select} label="Parts of the run" />
+                <div class="area" role="tabpanel" aria-label={current}><Pane id={current} feed={feed} tab={current} /></div>
+            </div>
+        );
+    }
+    const now = settings.value;
+    const centerTab = has(center, lastCenter) ? lastCenter : "changes";
+    const bottomTab = has(bottom, lastBottom) ? lastBottom : bottom[0]!.id;
+    return (
+        <div class="areas">
+            {now.showLeft && <div class="area left" style={{ width: `${now.leftWidth}px` }}><Pane id="dialog" feed={feed} tab={tab} /></div>}
+            {now.showLeft && <Splitter label="Width of the dialog" upright value={now.leftWidth} min={280} max={() => Math.max(280, innerWidth - 480)}
+                direction={1} onChange={(leftWidth) => change({ leftWidth })} />}
+            <div class="area-column">
+                <div class={`area center tabs-${now.centerTabPosition}`}>
+                    <Tabs tabs={center} current={centerTab} onSelect={select} label="Parts of the run" />
+                    <div class="tab-body" role="tabpanel" aria-label={centerTab}><Pane id={centerTab} feed={feed} tab={tab} /></div>
+                </div>
+                {now.showBottom && <Splitter label="Height of the lower area" upright={false} value={now.bottomHeight} min={100} max={() => Math.max(100, innerHeight - 260)}
+                    direction={-1} onChange={(bottomHeight) => change({ bottomHeight })} />}
+                {now.showBottom && <div class={`area bottom tabs-${now.bottomTabPosition}`} style={{ height: `${now.bottomHeight}px` }}>
+                    <Tabs tabs={bottom} current={bottomTab} onSelect={select} label="Lower parts of the run" />
+                    <div class="tab-body" role="tabpanel" aria-label={bottomTab}><Pane id={bottomTab} feed={feed} tab={tab} /></div>
+                </div>}
+            </div>
+        </div>
+    );
+}
+
+function Head({ run, feed }: { run: Run; feed: Feed }) {
+    const [details, setDetails] = useState(false);
+    const grade = feed.result.value?.patch_result?.status ?? run.grade;
+    const now = settings.value;
+    return (
+        <header class="run-head">
+            <div class="run-title">
+                <h1>{run.taskId}</h1>
+                <StatusMark run={run} />
+                {grade && <GradeMark grade={grade} reference={run.referenceRun} />}
+                {run.referenceRun && <Badge tone="info">Reference run</Badge>}
+            </div>
+            <div class="run-facts">
+                <span>{run.referenceRun ? "no model" : run.model}</span><span>{run.agent}</span>
+                {feed.project.value?.language && <span>{feed.project.value.language}</span>}
+                {run.durationSeconds ? <span>{duration(run.durationSeconds)}</span> : null}
+                {run.spend ? <span>{dollars(run.spend)}</span> : null}
+                <span title={run.id}>{dateTime(run.startedAt ?? run.createdAt)}</span>
+                {feed.sdkVersion.value && <span>v{feed.sdkVersion.value}</span>}
+            </div>
+            <span class="grow" />
+            <div class="run-tools">
+                <Button kind="quiet" icon="info" label="Details" onClick={() => setDetails(true)} />
+                <CopyButton text={() => location.href} label="Copy link" icon="link" />
+                <span class="wide-only">
+                    <Button kind="quiet" bare icon="layout" label="Dialog beside" pressed={now.showLeft} onClick={() => change({ showLeft: !now.showLeft })} />
+                    <Button kind="quiet" bare icon="minus" label="Lower area" pressed={now.showBottom} onClick={() => change({ showBottom: !now.showBottom })} />
+                </span>
+            </div>
+            {details && <ProjectModal run={run} project={feed.project.value} onClose={() => setDetails(false)} />}
+        </header>
+    );
+}
+
+function useRun(id: string): { run: Run | null; error: string | null; missing: boolean } {
+    const run = known.value.get(id) ?? null;
+    const [state, setState] = useState<{ error: string | null; missing: boolean }>({ error: null, missing: false });
+    useEffect(() => {
+        if (run) return;
+        findRun(id).then((found) => setState({ error: null, missing: !found }), (error) => setState({ error: errorText(error), missing: false }));
+    }, [id, run === null]);
+    return { run, ...state };
+}
+
+export function RunView() {
+    const id = route.value.path[1] ?? "";
+    const { run, error, missing } = useRun(id);
+    useEffect(() => {
+        if (run) openRun(id);
+    }, [id, run !== null]);
+    if (!run && error) return <Blank tone="bad" title="The run cannot be read">{error}</Blank>;
+    if (!run && missing) return <Blank title="Run not found">No listed run has the ID {id}. <a href={address(["runs"])}>To the run list</a></Blank>;
+    if (!run) return <Blank busy title="Loading the run" />;
+    const feed = feedOf(run);
+    return (
+        <div class="run">
+            <Head run={run} feed={feed} />
+            {feed.trouble.value && <Notice tone="warn">{feed.trouble.value}</Notice>}
+            <Areas feed={feed} />
+        </div>
+    );
+}
