@@ -187,17 +187,19 @@ def main(folder):
     signal.signal(signal.SIGTERM, signal.SIG_IGN if stubborn else on_term)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    code = 143
+    code = 0
     try:
         session = Session(container)
         port = serve(session)
         state.write_json(container.path("status.json"), {**state.own_mark(), "port": port})
         play.perform(session)
-        code = 0
         while session.plan["keep"]:
             time.sleep(3600)
     except Stopped:
-        pass
+        code = 143
+    except BaseException:
+        code = 1
+        raise
     finally:
         try:
             state.write_json(container.path("exit.json"), {"exit_code": code})
