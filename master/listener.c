@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -217,48 +216,6 @@ all_loopback(const struct addresses *list)
     return true;
 }
 
-/* A socket file that nobody listens on is left from a server that was killed: remove
- * it. */
-static int
-clear_stale_socket(const union address *a)
-{
-    struct stat st;
-    int probe, status = 0;
-
-    if (lstat(a->un.sun_path, &st) != 0)
-        return 0;
-    if (!S_ISSOCK(st.st_mode))
-        return -EEXIST;
-    probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (probe < 0)
-        return -errno;
-    if (connect(probe, &a->any, sizeof(a->un)) == 0 || errno != ECONNREFUSED)
-        status = -EADDRINUSE;
-    close(probe);
-    if (status == 0 && unlink(a->un.sun_path) != 0)
-        status = -errno;
-    return status;
-}
-
-static int
-bind_unix(int fd, const union address *a, struct listeners *l)
-{
-    mode_t before;
-    struct stat st;
-    int status = clear_stale_socket(a);
-
-    if (status != 0)
-        return status;
-    before = umask(0177); /* 0600 from its first moment on */
-    status = bind(fd, &a->any, sizeof(a->un)) == 0 ? 0 : -errno;
-    umask(before);
-    if (status == 0 && lstat(a->un.sun_path, &st) == 0) {
-        l->unix_dev = st.st_dev;
-        l->unix_ino = st.st_ino;
-    }
-    return status;
-}
-
 /* A bound, listening socket, or -errno. */
 static int
 listen_on(const union address *a, struct listeners *l)
@@ -274,7 +231,7 @@ listen_on(const union address *a, struct listeners *l)
     if (a->any.sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     if (a->any.sa_family == AF_UNIX)
-        status = bind_unix(fd, a, l);
+        status = listener_bind_unix(fd, &a->un, l);
     else
         status = bind(fd, &a->any, address_len(a)) == 0 ? 0 : -errno;
     if (status == 0 && listen(fd, BACKLOG) != 0)
@@ -409,12 +366,7 @@ listener_open(const struct settings *s, struct listeners *ret,
 void
 listener_close(struct listeners *l)
 {
-    struct stat st;
-    const char *path = l->n > 0 ? l->item[0].label + strlen("unix:") : NULL;
-
-    if (l->is_unix && !l->inherited && path != NULL && lstat(path, &st) == 0 &&
-        st.st_dev == l->unix_dev && st.st_ino == l->unix_ino)
-        unlink(path);
+    listener_unlink(l);
     while (l->n > 0)
         close(l->item[--l->n].fd);
 }

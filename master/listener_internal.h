@@ -1,8 +1,9 @@
-/* Shared by the two sources of listening sockets; nobody else includes it. */
+/* Shared by the sources of listening sockets; nobody else includes it. */
 #ifndef MASTER_LISTENER_INTERNAL_H
 #define MASTER_LISTENER_INTERNAL_H
 
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "master/listener.h"
 
@@ -24,5 +25,12 @@ int listener_add(struct listeners *l, int fd);
 /* Take over what systemd handed (LISTEN_PID, LISTEN_FDS). 1: done; 0: nothing was
  * handed; -EINVAL with `error`. */
 int listener_inherit(const struct settings *s, struct listeners *l, char *error);
+
+/* Bind to the path, mode 0600, after removing a socket file that nobody listens on. 0
+ * or -errno (-EADDRINUSE: somebody does; -EEXIST: a file that is no socket). */
+int listener_bind_unix(int fd, const struct sockaddr_un *a, struct listeners *l);
+
+/* Remove the socket file that listener_bind_unix made, if it still is that file. */
+void listener_unlink(const struct listeners *l);
 
 #endif

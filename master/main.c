@@ -63,7 +63,8 @@ static int
 run_check(void)
 {
     read_settings();
-    if (listener_check(&settings, error) != 0)
+    if (listener_check(&settings, error) != 0 ||
+        settings_check_state_dir(&settings, account.own_uid, error) != 0)
         refuse();
     settings_print_values(stdout, &settings);
     return 0;

@@ -99,6 +99,10 @@ int settings_resolve_paths(settings_lookup *lookup, struct settings *s,
 int settings_make_state_dir(const struct settings *s, uint32_t uid, uint32_t gid,
                             char ret_error[SETTINGS_ERROR_SIZE]);
 
+/* The check alone (--check): fine if it is not there yet. */
+int settings_check_state_dir(const struct settings *s, uint32_t uid,
+                             char ret_error[SETTINGS_ERROR_SIZE]);
+
 /* Read the token file: a regular file of root's or ours that others cannot read. On
  * success the token stands in `ret_token`. Again at every reload. 0 or -EINVAL. */
 int settings_read_token_file(const char *path, char ret_token[POLICY_TOKEN_MAX],

@@ -120,40 +120,49 @@ make_parents(const char *path, uint32_t uid, uint32_t gid)
 }
 
 int
-settings_make_state_dir(const struct settings *s, uint32_t uid, uint32_t gid,
-                        char ret_error[SETTINGS_ERROR_SIZE])
+settings_check_state_dir(const struct settings *s, uint32_t uid,
+                         char ret_error[SETTINGS_ERROR_SIZE])
 {
     const char *path = s->state_dir;
     struct stat st;
 
-    make_parents(path, uid, gid);
-    if (mkdir(path, 0700) == 0) {
-        if (uid != geteuid() && lchown(path, uid, gid) != 0)
-            return settings_refuse(ret_error,
-                                   "The state directory %s cannot be given to uid "
-                                   "%u: %s. Set SSEBENCH_WEBUI_STATE_DIR.",
-                                   settings_show(path), uid, strerror(errno));
-    } else if (errno != EEXIST) {
-        return settings_refuse(ret_error,
-                               "The state directory %s cannot be made: %s. Set "
-                               "SSEBENCH_WEBUI_STATE_DIR to one that can.",
-                               settings_show(path), strerror(errno));
-    }
+    if (lstat(path, &st) != 0 && errno == ENOENT)
+        return 0;
     if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return settings_refuse(ret_error,
                                "The state directory %s is not a directory. Set "
                                "SSEBENCH_WEBUI_STATE_DIR.",
                                settings_show(path));
     if (st.st_uid != uid)
-        return settings_refuse(ret_error,
-                               "The state directory %s belongs to uid %u, not to "
-                               "uid %u that would use it. Set "
-                               "SSEBENCH_WEBUI_STATE_DIR.",
-                               settings_show(path), (unsigned)st.st_uid, uid);
+        return settings_refuse(
+            ret_error,
+            "The state directory %s belongs to uid %u, not to uid %u "
+            "that would use it. Set SSEBENCH_WEBUI_STATE_DIR.",
+            settings_show(path), (unsigned)st.st_uid, uid);
     if ((st.st_mode & 0077) != 0)
-        return settings_refuse(ret_error,
-                               "The state directory %s has mode %04o, so other "
-                               "accounts can look into it. Run: chmod 700 on it.",
-                               settings_show(path), (unsigned)st.st_mode & 07777);
+        return settings_refuse(
+            ret_error,
+            "The state directory %s has mode %04o, so other accounts "
+            "can look into it. Run: chmod 700 on it.",
+            settings_show(path), (unsigned)st.st_mode & 07777);
     return 0;
+}
+
+int
+settings_make_state_dir(const struct settings *s, uint32_t uid, uint32_t gid,
+                        char ret_error[SETTINGS_ERROR_SIZE])
+{
+    const char *path = s->state_dir;
+    bool made;
+
+    make_parents(path, uid, gid);
+    made = mkdir(path, 0700) == 0;
+    if ((!made && errno != EEXIST) ||
+        (made && uid != geteuid() && lchown(path, uid, gid) != 0))
+        return settings_refuse(
+            ret_error,
+            "The state directory %s cannot be made for uid %u: %s. Set "
+            "SSEBENCH_WEBUI_STATE_DIR to one that can.",
+            settings_show(path), uid, strerror(errno));
+    return settings_check_state_dir(s, uid, ret_error);
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,7 @@
 #include "master/greeting.h"
 #include "master/notify.h"
 #include "master/spawn.h"
-
-extern char **environ;
+#include "master/start.h"
 
 enum phase {
     PHASE_STARTING,
@@ -36,7 +34,6 @@ static struct supervisor {
     uint32_t n_children;                      /* the broker and the workers */
     struct child children[1 + LIMIT_WORKERS]; /* [0]: the broker */
     struct event *on_deadline, *on_watchdog;
-    int null_fd; /* /dev/null */
     bool greeted;
 } sup;
 
@@ -52,8 +49,7 @@ is_stopping(void)
     return sup.phase >= PHASE_STOPPING_WORKERS;
 }
 
-/* --- starting
- * --------------------------------------------------------------------------- */
+/* --- starting --- */
 
 /* A new channel between the broker and this worker: one end to each by CONTROL_CHANNEL.
  * With `ret_worker_end`, the worker is about to be started and finds its end at
@@ -78,120 +74,7 @@ link_worker(struct child *worker, int *ret_worker_end)
     return 0;
 }
 
-static void
-close_fds(int *fds, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-}
-
-/* What only this start needs: `own` are ours to close when the child has its copies. */
-struct start {
-    struct spawn spawn;
-    int own[4];
-    size_t n_own;
-    int control, output; /* our ends */
-};
-
-static int
-own_fd(struct start *st, unsigned target, int fd)
-{
-    if (fd < 0)
-        return fd;
-    st->own[st->n_own++] = fd;
-    st->spawn.fds[target] = fd;
-    return 0;
-}
-
-/* Control channel and stderr pipe, which both roles have. */
-static int
-open_lines(struct start *st)
-{
-    int ends[2], status;
-
-    status = channel_pair(ends);
-    if (status != 0)
-        return status;
-    st->control = ends[0];
-    status = own_fd(st, HANDOFF_CONTROL, spawn_raise_fd(ends[1]));
-    if (status != 0)
-        return status;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return -errno;
-    st->output = ends[0];
-    if (fcntl(st->output, F_SETFL, O_NONBLOCK) != 0)
-        return -errno;
-    return own_fd(st, STDERR_FILENO, spawn_raise_fd(ends[1]));
-}
-
-static int
-prepare(struct start *st, const struct child *c)
-{
-    int status;
-
-    memset(st, 0, sizeof(*st));
-    st->control = st->output = -1;
-    for (size_t i = 0; i < SPAWN_FDS; i++)
-        st->spawn.fds[i] = -1;
-    st->spawn.fds[STDIN_FILENO] = sup.null_fd;
-    st->spawn.fds[STDOUT_FILENO] = sup.null_fd;
-    status = open_lines(st);
-    if (status != 0)
-        return status;
-    return own_fd(st, HANDOFF_CONFIG,
-                  c->role == CHILD_WORKER
-                      ? handover_worker_config(sup.handover, c->number)
-                      : handover_broker_config(sup.handover));
-}
-
-static int
-prepare_worker(struct start *st, struct child *c)
-{
-    int channel = -1;
-    int status = link_worker(c, &channel);
-
-    if (status != 0)
-        return status;
-    own_fd(st, HANDOFF_CHANNEL, channel);
-    st->spawn.fds[HANDOFF_SCOREBOARD] = sup.handover->scoreboard;
-    for (size_t i = 0; i < sup.listeners->n; i++)
-        st->spawn.fds[HANDOFF_LISTENER + i] = sup.listeners->item[i].fd;
-    st->spawn.max_fds = handover_worker_fds(sup.handover);
-    return 0;
-}
-
-static int
-start_child(struct child *c)
-{
-    static char *const no_env[] = {NULL};
-    char number[16];
-    char *const worker_argv[] = {"ssebench-webui-worker", number, NULL};
-    char *const broker_argv[] = {"ssebench-webui-broker", number, NULL};
-    bool is_worker = c->role == CHILD_WORKER;
-    struct start st;
-    pid_t pid = 0;
-    int status = prepare(&st, c);
-
-    snprintf(number, sizeof(number), "%u", c->number);
-    if (status == 0 && is_worker)
-        status = prepare_worker(&st, c);
-    st.spawn.program =
-        is_worker ? sup.handover->worker_program : sup.handover->broker_program;
-    st.spawn.argv = is_worker ? worker_argv : broker_argv;
-    st.spawn.env = is_worker ? no_env : environ;
-    if (status == 0)
-        status = spawn_start(&st.spawn, &pid);
-    close_fds(st.own, st.n_own);
-    if (status != 0) {
-        close_fds((int[]){st.control, st.output}, 2);
-        return status;
-    }
-    return child_attach(c, sup.base, pid, st.control, st.output);
-}
-
-/* --- stopping
- * --------------------------------------------------------------------------- */
+/* --- stopping --- */
 
 static bool
 any_alive(uint32_t from, uint32_t to)
@@ -277,26 +160,60 @@ give_up(const char *format, ...)
     begin_stop(1);
 }
 
-/* --- restarting
- * --------------------------------------------------------------------------- */
+/* --- restarting --- */
+
+static void
+restart_later(struct child *c, const char *how, uint64_t lived_ms)
+{
+    struct timeval delay;
+    uint32_t delay_ms = 0;
+
+    if (!restart_note(&c->restart, child_now_ms(), lived_ms, &delay_ms)) {
+        give_up("%s ended %u times within %u seconds, the last time by %s. The lines "
+                "above say why; start the server again when that is mended.",
+                c->name, LIMIT_RESTARTS, LIMIT_RESTARTS_MS / 1000, how);
+        return;
+    }
+    delay.tv_sec = delay_ms / 1000;
+    delay.tv_usec = (delay_ms % 1000) * 1000;
+    evtimer_add(c->on_restart, &delay);
+}
+
+/* No process or no descriptor to be had: at start that is final, later it may pass. */
+static void
+handle_failed_start(struct child *c, int error)
+{
+    log_event(LOG_LEVEL_ERROR, "start_failed", "child=%s error=%s", c->name,
+              strerrorname_np(error));
+    if (c->pid > 0)
+        kill(c->pid, SIGKILL); /* it runs unwatched: its end leads back here */
+    else if (sup.phase == PHASE_STARTING)
+        give_up("Cannot start %s: %s.", c->name, strerror(error));
+    else
+        restart_later(c, strerror(error), 0);
+}
 
 static void
 run_start(struct child *c)
 {
-    int status = start_child(c);
+    int channel = -1;
+    int status = c->role == CHILD_WORKER ? link_worker(c, &channel) : 0;
 
+    if (status == 0)
+        status = start_child(c, sup.base, sup.handover, sup.listeners, channel);
+    if (channel >= 0)
+        close(channel);
     if (status != 0) {
-        if (c->pid > 0)
-            kill(c->pid, SIGKILL);
-        give_up("Cannot start %s: %s.", c->name, strerror(-status));
+        handle_failed_start(c, -status);
         return;
     }
     log_event(LOG_LEVEL_INFO, "child_started", "child=%s pid=%d", c->name, (int)c->pid);
-    if (c->role ==
-        CHILD_BROKER) /* a new broker knows nobody: every worker gets a new line */
-        for (uint32_t i = 1; i < sup.n_children; i++)
-            if (sup.children[i].pid > 0)
-                link_worker(&sup.children[i], NULL);
+    if (c->role == CHILD_WORKER)
+        return;
+    /* A new broker knows nobody: every worker gets a new line. */
+    for (uint32_t i = 1; i < sup.n_children; i++)
+        if (sup.children[i].pid > 0)
+            link_worker(&sup.children[i], NULL);
 }
 
 static void
@@ -316,42 +233,16 @@ describe_end(int status, char *ret_text, size_t size)
 }
 
 static void
-log_end(const struct child *c, pid_t pid, int status)
+log_end(const struct child *c, pid_t pid, int status, const char *how)
 {
-    char how[64];
     bool asked = is_stopping() && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
-    describe_end(status, how, sizeof(how));
     log_event(asked ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "child_ended",
               "child=%s pid=%d how=%s", c->name, (int)pid, log_quote(how, strlen(how)));
     /* The filter kills without a word; the kernel's audit record (type 1326, in its log
      * where that is kept) alone has the call's number. */
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
         greeting_log_blocked_call(c->name, pid);
-}
-
-static void
-restart_later(struct child *c, int status, uint64_t lived_ms)
-{
-    struct timeval delay;
-    uint32_t delay_ms = 0;
-    char how[64];
-
-    describe_end(status, how, sizeof(how));
-    if (sup.phase == PHASE_STARTING && WIFEXITED(status)) {
-        give_up("%s could not start (%s). The lines above say why.", c->name, how);
-        return;
-    }
-    if (!restart_note(&c->restart, child_now_ms(), lived_ms, &delay_ms)) {
-        give_up("%s ended %u times within %u seconds, the last time by %s. The lines "
-                "above say "
-                "why; start the server again when that is mended.",
-                c->name, LIMIT_RESTARTS, LIMIT_RESTARTS_MS / 1000, how);
-        return;
-    }
-    delay.tv_sec = delay_ms / 1000;
-    delay.tv_usec = (delay_ms % 1000) * 1000;
-    evtimer_add(c->on_restart, &delay);
 }
 
 static struct child *
@@ -363,6 +254,24 @@ find_child(pid_t pid)
     return NULL;
 }
 
+static void
+handle_end(struct child *c, int status)
+{
+    uint64_t lived_ms = c->ready ? child_now_ms() - c->ready_ms : 0;
+    pid_t pid = c->pid;
+    char how[64];
+
+    describe_end(status, how, sizeof(how));
+    child_detach(c);
+    log_end(c, pid, status, how);
+    if (is_stopping())
+        return;
+    if (sup.phase == PHASE_STARTING && WIFEXITED(status))
+        give_up("%s could not start (%s). The lines above say why.", c->name, how);
+    else
+        restart_later(c, how, lived_ms);
+}
+
 /* As process 1 of a container we inherit orphans: they are reaped and forgotten. */
 static void
 handle_sigchld(int fd, short what, void *arg)
@@ -372,21 +281,14 @@ handle_sigchld(int fd, short what, void *arg)
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         struct child *c = find_child(pid);
-        uint64_t lived_ms;
 
-        if (c == NULL)
-            continue;
-        lived_ms = c->ready ? child_now_ms() - c->ready_ms : 0;
-        child_detach(c);
-        log_end(c, pid, status);
-        if (!is_stopping())
-            restart_later(c, status, lived_ms);
+        if (c != NULL)
+            handle_end(c, status);
     }
     continue_stop();
 }
 
-/* --- serving
- * ----------------------------------------------------------------------------- */
+/* --- serving --- */
 
 static void
 handle_ready(struct child *c)
@@ -419,7 +321,7 @@ handle_kill(uint32_t number)
 static void
 handle_sighup(int fd, short what, void *arg)
 {
-    char token[POLICY_TOKEN_MAX], error[SETTINGS_ERROR_SIZE];
+    char token[POLICY_TOKEN_MAX], error[SETTINGS_ERROR_SIZE] = "no HMAC-SHA256";
     const char *path = sup.settings->token_file;
 
     if (is_stopping())
@@ -437,7 +339,8 @@ handle_sighup(int fd, short what, void *arg)
 
             if (config >= 0)
                 child_tell(&sup.children[i], CONTROL_CONFIG, 0, config);
-            close_fds(&config, 1);
+            if (config >= 0)
+                close(config);
         }
         log_event(LOG_LEVEL_INFO, "reloaded", "changed=token");
     }
@@ -462,8 +365,7 @@ handle_watchdog(int fd, short what, void *arg)
     notify_send("WATCHDOG=1");
 }
 
-/* --- setting up
- * -------------------------------------------------------------------------- */
+/* --- setting up --- */
 
 static int
 watch_signal(int number, event_callback_fn handler)
@@ -512,15 +414,11 @@ set_up_children(void)
 static int
 set_up(void)
 {
-    sup.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (sup.null_fd < 0)
-        return -errno;
-    sup.null_fd = spawn_raise_fd(sup.null_fd);
     sup.base = event_base_new();
     if (sup.base == NULL)
         return -ENOMEM;
     sup.on_deadline = evtimer_new(sup.base, handle_deadline, NULL);
-    if (sup.null_fd < 0 || sup.on_deadline == NULL || set_up_children() != 0 ||
+    if (sup.on_deadline == NULL || set_up_children() != 0 ||
         watch_signal(SIGCHLD, handle_sigchld) != 0 ||
         watch_signal(SIGTERM, handle_sigterm) != 0 ||
         watch_signal(SIGINT, handle_sigterm) != 0 ||
