@@ -16,7 +16,9 @@
 #include "policy/token.h"
 #include "worker/exchange.h"
 #include "worker/handover.h"
+#include "worker/ws_frames.h"
 #include "worker/ws_queue.h"
+#include "worker/ws_recv.h"
 
 #define WS_SUBPROTOCOL "ssebench"
 #define WS_READ_SIZE 1024u   /* bytes of one read: the library keeps such a buffer per socket */
@@ -24,8 +26,9 @@
 #define WS_TICK_MS 1000u
 #define WS_SLOTS (LIMIT_WS_PING_MS / WS_TICK_MS) /* sockets are pinged in turn, slot by slot */
 #define WS_STALL_ROUNDS (LIMIT_WRITE_STALL_MS / LIMIT_WS_PING_MS)
-#define WS_CLOSE_TOO_BIG 1009
 #define WS_CLOSE_GOING_AWAY 1001
+#define WS_CLOSE_PROTOCOL 1002
+#define WS_CLOSE_TOO_BIG 1009
 #define WS_CLOSE_TRY_LATER 1013
 
 struct ws {
@@ -34,6 +37,8 @@ struct ws {
     void *ctx;
     struct connection_slot *slot;
     struct ws_queue queue;
+    struct ws_frames frames; /* where the client's bytes stand */
+    int fd;
     struct buf message;      /* the message being received */
     size_t n_received;       /* bytes of it, kept or not */
     const char *close_reason;
@@ -98,10 +103,11 @@ on_established(struct ws *ws)
     slot_insert(ws);
     ws_n_open++;
     scoreboard_add(SCORE_WEBSOCKETS, 1);
+    ws->handler->opened(ws, ws->ctx);
     if (ws_stopping)
         ws_close(ws, WS_CLOSE_GOING_AWAY, ws_stopping);
-    else if (ws->handler->opened)
-        ws->handler->opened(ws, ws->ctx);
+    if (ws->close_code != 0)
+        wake(ws); /* its first bytes, which came with the handshake, were wrong */
 }
 
 static void
@@ -110,6 +116,8 @@ end_socket(struct ws *ws)
     if (ws->over)
         return;
     ws->over = true;
+    if (ws->fd >= 0)
+        ws_recv_watch(ws->fd, NULL, NULL); /* soon it may be another's */
     slot_remove(ws);
     ws_queue_clear(&ws->queue);
     buf_done(&ws->message);
@@ -136,6 +144,15 @@ fail_socket(struct ws *ws, uint16_t code, const char *reason)
 {
     ws_queue_clear(&ws->queue);
     ws_close(ws, code, reason);
+}
+
+/* The client's bytes on their way into the library. */
+static void
+on_bytes(void *ctx, const void *bytes, size_t len)
+{
+    struct ws *ws = ctx;
+    if (ws->close_code == 0 && !ws_frames_follow(&ws->frames, bytes, len))
+        fail_socket(ws, WS_CLOSE_PROTOCOL, "Client frames must be masked");
 }
 
 /* The library bounds frames by nothing: a message is counted here, piece by piece. */
@@ -328,13 +345,16 @@ write_head(struct buf *out, struct span key, bool subprotocol)
 static void
 adopt(struct ws *ws, struct handover *handover, struct buf *head)
 {
-    if (handover->unread)
+    if (handover->unread) {
         buf_add(head, handover->unread, handover->unread_len);
+        on_bytes(ws, handover->unread, handover->unread_len);
+    }
     free(handover->unread);
-    if (head->failed) {
-        if (handover->fd >= 0)
-            close(handover->fd);
-    } else if (handover->fd >= 0) {
+    if (handover->fd < 0) {
+        /* the HTTP side had no memory for the unread bytes and closed it */
+    } else if (head->failed || ws_recv_watch(handover->fd, on_bytes, ws) != 0) {
+        close(handover->fd);
+    } else {
         ws_adopting = ws;
         /* Closes the descriptor itself when it fails, and may have ended `ws` by the time it
          * returns: only ws_adopting tells whether it ever took it. */
@@ -371,6 +391,7 @@ ws_accept(struct exchange *x, const struct ws_handler *handler, void *ctx)
     ws->handler = handler;
     ws->ctx = ctx;
     ws->slot = handover.slot;
+    ws->fd = handover.fd;
     buf_init(&ws->message, 0);
     adopt(ws, &handover, &head);
     buf_done(&head);
