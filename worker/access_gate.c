@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/limits.h"
 #include "common/log.h"
 #include "common/scoreboard.h"
 #include "policy/access.h"
@@ -21,6 +22,7 @@
 #define HINT_VALUE 100u     /* bytes of a received value that a hint repeats */
 #define REFUSALS_LOGGED 5u  /* lines in each interval; the rest is counted */
 #define REFUSALS_INTERVAL_S 10.0
+#define BAD_TOKENS_LEAST 5u /* a minute, however many workers share the limit */
 
 static EVP_MAC_CTX *mac; /* keyed once, restarted for each token */
 
@@ -160,6 +162,16 @@ cors_headers(struct exchange *x, bool preflight)
     exchange_header(x, "Access-Control-Max-Age", "600");
 }
 
+/* The limit is the server's; a worker sees its share of an address's connections. */
+static bool
+over_bad_tokens(struct exchange *x)
+{
+    unsigned share = LIMIT_BAD_TOKENS_PER_MINUTE / worker_config()->n_workers;
+
+    return peers_bad_token(x->conn->slot, ev_now(worker_loop()),
+                           share < BAD_TOKENS_LEAST ? BAD_TOKENS_LEAST : share);
+}
+
 static void
 refuse(struct exchange *x, const struct access_request *r, const struct access_verdict *v)
 {
@@ -170,7 +182,7 @@ refuse(struct exchange *x, const struct access_request *r, const struct access_v
     access_gate_log_refusal(x, v->status, v->error);
     if (bad_token)
         scoreboard_add(SCORE_BAD_TOKENS, 1);
-    if (bad_token && peers_bad_token(x->conn->slot, ev_now(worker_loop()))) {
+    if (bad_token && over_bad_tokens(x)) {
         exchange_header(x, "Retry-After", "60");
         exchange_error(x, 429, "Too many bad tokens from this address: try again in a minute",
                        NULL);

@@ -120,8 +120,10 @@ put_date(char *at)
 static char *
 put_connection(char *at, const struct exchange *x, int status)
 {
+    /* An Upgrade field is hop by hop: it goes with its name in Connection (RFC 9110 7.8). */
     if (status == 426)
-        return put_text(at, "Connection: upgrade, close\r\n");
+        return put_text(at, x->conn->close_after ? "Connection: upgrade, close\r\n"
+                                                 : "Connection: upgrade\r\n");
     if (x->request.upgrade || x->conn->close_after)
         return put_text(at, "Connection: close\r\n");
     return x->request.http10 ? put_text(at, "Connection: keep-alive\r\n") : at;

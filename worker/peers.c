@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/limits.h"
-
 #define PEERS_BUCKETS 4096u
 #define PEERS_REMEMBERED 4096u /* addresses without a connection kept for their bad tokens */
 #define PEERS_WINDOW_S 60.0
@@ -204,7 +202,7 @@ connection_slot_address(const struct connection_slot *slot)
 }
 
 bool
-peers_bad_token(struct connection_slot *slot, double now_s)
+peers_bad_token(struct connection_slot *slot, double now_s, unsigned max_in_minute)
 {
     static unsigned sweep_at;
     struct peer *p = slot->peer;
@@ -216,7 +214,7 @@ peers_bad_token(struct connection_slot *slot, double now_s)
         p->n_bad = 0;
         p->bad_since_s = now_s;
     }
-    if (p->n_bad >= LIMIT_BAD_TOKENS_PER_MINUTE)
+    if (p->n_bad >= max_in_minute)
         return true;
     p->n_bad++;
     return false;

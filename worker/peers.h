@@ -26,8 +26,8 @@ peers_n_slots(void);
 void
 peers_on_release(void (*released)(void));
 
-/* Note a bad token; true: this address is over its limit for this minute. `now_s`: seconds. */
+/* Note a bad token; true: this address had `max_in_minute` already. `now_s`: seconds. */
 bool
-peers_bad_token(struct connection_slot *slot, double now_s);
+peers_bad_token(struct connection_slot *slot, double now_s, unsigned max_in_minute);
 
 #endif
