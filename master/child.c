@@ -28,7 +28,7 @@ static void
 tell_dropped(struct child *c)
 {
     if (c->log.dropped > 0)
-        log_event(LOG_LEVEL_WARNING, "log_dropped", "child=%s lines=%u", c->name,
+        log_event(LOG_LEVEL_WARNING, "log-dropped", "child=%s lines=%u", c->name,
                   c->log.dropped);
     c->log.dropped = 0;
 }
@@ -111,9 +111,9 @@ read_control(int fd, short what, void *arg)
     event_del(c->on_control);
     if (status ==
         -EPIPE) /* it is dying: SIGCHLD says how. Or it lives without us: not that */
-        log_event(LOG_LEVEL_DEBUG, "control_closed", "child=%s", c->name);
+        log_event(LOG_LEVEL_DEBUG, "control-closed", "child=%s", c->name);
     else
-        log_event(LOG_LEVEL_ERROR, "control_malformed", "child=%s error=%d action=kill",
+        log_event(LOG_LEVEL_ERROR, "control-malformed", "child=%s error=%d action=kill",
                   c->name, -status);
     if (status != -EPIPE && c->pid > 0)
         kill(c->pid, SIGKILL);
@@ -204,7 +204,7 @@ child_tell(struct child *c, enum control_type type, uint32_t value, int fd)
     status = channel_send(c->control, &head, sizeof(head), &fd, fd >= 0 ? 1 : 0);
     if (status == 0 || status == -EPIPE) /* gone: SIGCHLD is on its way */
         return;
-    log_event(LOG_LEVEL_ERROR, "control_unsent",
+    log_event(LOG_LEVEL_ERROR, "control-unsent",
               "child=%s message=%d error=%d action=kill", c->name, (int)type, -status);
     kill(c->pid, SIGKILL);
 }

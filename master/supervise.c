@@ -134,7 +134,7 @@ begin_stop(int exit_status)
 static void
 handle_deadline(int fd, short what, void *arg)
 {
-    log_event(LOG_LEVEL_WARNING, "stop_slow", "limit_ms=%u action=kill", LIMIT_STOP_MS);
+    log_event(LOG_LEVEL_WARNING, "stop-slow", "limit_ms=%u action=kill", LIMIT_STOP_MS);
     if (sup.phase == PHASE_STOPPING_WORKERS) {
         for (uint32_t i = 1; i < sup.n_children; i++)
             if (sup.children[i].pid > 0)
@@ -183,7 +183,7 @@ restart_later(struct child *c, const char *how, uint64_t lived_ms)
 static void
 handle_failed_start(struct child *c, int error)
 {
-    log_event(LOG_LEVEL_ERROR, "start_failed", "child=%s error=%s", c->name,
+    log_event(LOG_LEVEL_ERROR, "start-failed", "child=%s error=%s", c->name,
               strerrorname_np(error));
     if (c->pid > 0)
         kill(c->pid, SIGKILL); /* it runs unwatched: its end leads back here */
@@ -207,7 +207,7 @@ run_start(struct child *c)
         handle_failed_start(c, -status);
         return;
     }
-    log_event(LOG_LEVEL_INFO, "child_started", "child=%s pid=%d", c->name, (int)c->pid);
+    log_event(LOG_LEVEL_INFO, "child-started", "child=%s pid=%d", c->name, (int)c->pid);
     if (c->role == CHILD_WORKER)
         return;
     /* A new broker knows nobody: every worker gets a new line. */
@@ -237,12 +237,10 @@ log_end(const struct child *c, pid_t pid, int status, const char *how)
 {
     bool asked = is_stopping() && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
-    log_event(asked ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "child_ended",
+    /* A call that the filter forbids ends a worker by SIGSYS; its last line, relayed
+     * before this one, names the call (common/sandbox_seccomp.c). */
+    log_event(asked ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "child-ended",
               "child=%s pid=%d how=%s", c->name, (int)pid, log_quote(how, strlen(how)));
-    /* The filter kills without a word; the kernel's audit record (type 1326, in its log
-     * where that is kept) alone has the call's number. */
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
-        greeting_log_blocked_call(c->name, pid);
 }
 
 static struct child *
@@ -293,7 +291,7 @@ handle_sigchld(int fd, short what, void *arg)
 static void
 handle_ready(struct child *c)
 {
-    log_event(LOG_LEVEL_DEBUG, "child_ready", "child=%s", c->name);
+    log_event(LOG_LEVEL_DEBUG, "child-ready", "child=%s", c->name);
     if (sup.phase != PHASE_STARTING)
         return;
     for (uint32_t i = 0; i < sup.n_children; i++)
@@ -312,7 +310,7 @@ handle_kill(uint32_t number)
 {
     if (number == 0 || number >= sup.n_children || sup.children[number].pid == 0)
         return;
-    log_event(LOG_LEVEL_ERROR, "worker_killed", "child=%s reason=broker_asked",
+    log_event(LOG_LEVEL_ERROR, "worker-killed", "child=%s reason=broker_asked",
               sup.children[number].name);
     kill(sup.children[number].pid, SIGKILL);
 }
@@ -331,7 +329,7 @@ handle_sighup(int fd, short what, void *arg)
         log_event(LOG_LEVEL_INFO, "reloaded", "changed=nothing reason=no_token_file");
     } else if (settings_read_token_file(path, token, error) != 0 ||
                handover_set_token(sup.handover, token) != 0) {
-        log_event(LOG_LEVEL_ERROR, "reload_failed", "token=kept reason=%s",
+        log_event(LOG_LEVEL_ERROR, "reload-failed", "token=kept reason=%s",
                   log_quote(error, strlen(error)));
     } else {
         for (uint32_t i = 1; i < sup.n_children; i++) {
