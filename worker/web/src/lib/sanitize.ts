@@ -8,7 +8,11 @@ interface PolicyFactory {
     createPolicy(name: string, rules: { createHTML(text: string): string; createScriptURL(text: string): string }): object;
 }
 
+const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+
+// Raw HTML in a message is shown as the text it is: nothing is lost, nothing acts.
 const marked = new Marked({ gfm: true, breaks: false, async: false });
+marked.use({ renderer: { html: ({ text }) => text.replace(/[&<>]/g, (c) => ENTITIES[c]!) } });
 
 // DOMPurify hands its own text to the parser through this policy; nobody else gets it.
 const factory = (globalThis as { trustedTypes?: PolicyFactory }).trustedTypes;

@@ -60,6 +60,7 @@ export class VirtualList extends Component<Props, { beat: number }> {
     override componentDidMount(): void {
         const element = this.scroller.current!;
         this.view = element.clientHeight;
+        element.style.setProperty("--list-width", `${element.clientWidth}px`);
         this.frame.observe(element);
         document.addEventListener("selectionchange", this.yieldToSelection);
         this.props.control?.({
@@ -160,6 +161,7 @@ export class VirtualList extends Component<Props, { beat: number }> {
         const element = this.scroller.current;
         if (!element || element.clientHeight === 0) return;
         this.view = element.clientHeight;
+        element.style.setProperty("--list-width", `${element.clientWidth}px`);
         this.physicalTop = element.scrollTop;
         if (this.props.follow) this.place(this.maxTop);
         this.beat();

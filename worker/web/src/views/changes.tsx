@@ -68,12 +68,14 @@ export function ChangesPane({ feed }: { feed: Feed }) {
                 </div>}
                 <Similarity score={score} />
                 <span class="grow" />
+                <span class="button-row">
                 <Button kind="quiet" label={raw ? "Parsed" : "Raw"} pressed={raw} onClick={() => setRaw(!raw)} />
                 <Button kind="quiet" bare icon="wrap" label="Wrap lines" pressed={settings.value.wrapDiff} onClick={() => change({ wrapDiff: !settings.value.wrapDiff })} />
-                <Button kind="quiet" bare icon="down" label="Expand all" onClick={() => setFolds({ closed: false, turn: folds.turn + 1 })} />
-                <Button kind="quiet" bare icon="up" label="Collapse all" onClick={() => setFolds({ closed: true, turn: folds.turn + 1 })} />
+                <Button kind="quiet" bare icon="folds" label={folds.closed ? "Expand all" : "Collapse all"}
+                    onClick={() => setFolds({ closed: !folds.closed, turn: folds.turn + 1 })} />
                 <CopyButton text={() => text} label="Copy diff" />
                 <Button kind="quiet" bare icon="download" label="Export Diff" onClick={() => saveText(side === "truth" ? "reference.diff" : "patch.diff", text)} />
+                </span>
             </div>
             {side === "truth" && <Notice tone="info">This is the reference patch, not what the agent wrote.</Notice>}
             {side === "split"

@@ -104,7 +104,8 @@ export function DialogPane({ feed, tab }: { feed: Feed; tab: string }) {
     const marked = Number.isNaN(wanted) ? -1 : dialog.indexOf(wanted);
     const count = subset ? subset.length : dialog.rows.length;
     const rowAt = (i: number) => dialog.rows[subset ? subset[i]! : i]!;
-    if (follow.value) seen.current = dialog.rows.length;
+    const over = dialog.complete !== null || feed.state.value === "over";
+    if (follow.value || over || seen.current === 0) seen.current = dialog.rows.length;
 
     const showRow = (index: number) => {
         if (index < 0) return;

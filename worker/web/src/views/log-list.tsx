@@ -84,7 +84,7 @@ export function LogList({ lines, label, state, empty, onSave }: Props) {
         control.current?.show(hits[hitAt.value]!);
     };
     return (
-        <section class="pane logs" aria-label={label}>
+        <div class="pane logs">
             <div class="pane-tools">
                 {state}
                 <span class="dim">{plural(lines.dropped + count, "line")}{lines.dropped > 0 && `, the last ${integer(count)} here`}</span>
@@ -93,15 +93,17 @@ export function LogList({ lines, label, state, empty, onSave }: Props) {
                     {search.value && <span class="search-count" role="status">{hits ? `${hits.length ? hitAt.value + 1 : 0}/${hits.length}` : "…"}</span>}
                 </SearchField>
                 <span class="grow" />
+                <span class="button-row">
                 <Button kind="quiet" bare icon="wrap" label="Wrap lines" pressed={wrapLogs} onClick={() => change({ wrapLogs: !wrapLogs })} />
                 <Button kind="quiet" bare icon="download" label="Download log" disabled={count === 0} onClick={onSave} />
                 <Button kind="quiet" icon="end" label="Bottom" pressed={follow.value} onClick={() => control.current?.toEnd()} />
+                </span>
             </div>
             {count === 0 ? empty
                 : <VirtualList className={`log ${wrapLogs ? "wrapped" : ""}`} count={count} estimate={18} epoch={`${wrapLogs}${lines.dropped}`} label={label}
                     follow={follow.value} onFollow={(on) => (follow.value = on)} control={(c) => (control.current = c)}
                     keyOf={(i) => lines.dropped + i} render={(i) => <LogLine text={lines.lines[i]!} number={lines.dropped + i + 1} hit={isHit.has(i)} />} />}
-        </section>
+        </div>
     );
 }
 

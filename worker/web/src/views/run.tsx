@@ -70,7 +70,11 @@ function Areas({ feed }: { feed: Feed }) {
     const has = (tabs: PaneTab[], id: string) => tabs.some((t) => t.id === id);
     if (has(center, tab)) lastCenter = tab;
     if (has(bottom, tab)) lastBottom = tab;
-    const select = (id: string) => go(address(["runs", feed.run.id, id]), { replace: true });
+    const [chosenBottom, setChosenBottom] = useState(false);
+    const select = (id: string) => {
+        if (has(bottom, id)) setChosenBottom(true);
+        go(address(["runs", feed.run.id, id]), { replace: true });
+    };
     if (!wide) {
         const all: PaneTab[] = [{ id: "dialog", label: "Dialog" }, ...center, ...bottom];
         const current = has(all, tab) ? tab : "dialog";
@@ -83,7 +87,8 @@ function Areas({ feed }: { feed: Feed }) {
     }
     const now = settings.value;
     const centerTab = has(center, lastCenter) ? lastCenter : "changes";
-    const bottomTab = has(bottom, lastBottom) ? lastBottom : bottom[0]!.id;
+    // A review note comes forward, unless the reader asked for something else here.
+    const bottomTab = has(bottom, "review") && !has(bottom, tab) && !chosenBottom ? "review" : has(bottom, lastBottom) ? lastBottom : bottom[0]!.id;
     return (
         <div class="areas">
             {now.showLeft && <div class="area left" style={{ width: `${now.leftWidth}px` }}><Pane id="dialog" feed={feed} tab={tab} /></div>}
@@ -130,8 +135,8 @@ function Head({ run, feed }: { run: Run; feed: Feed }) {
                 <Button kind="quiet" icon="info" label="Details" onClick={() => setDetails(true)} />
                 <CopyButton text={() => location.href} label="Copy link" icon="link" />
                 <span class="wide-only">
-                    <Button kind="quiet" bare icon="layout" label="Dialog beside" pressed={now.showLeft} onClick={() => change({ showLeft: !now.showLeft })} />
-                    <Button kind="quiet" bare icon="minus" label="Lower area" pressed={now.showBottom} onClick={() => change({ showBottom: !now.showBottom })} />
+                    <Button kind="quiet" bare icon="left" label="Dialog beside" pressed={now.showLeft} onClick={() => change({ showLeft: !now.showLeft })} />
+                    <Button kind="quiet" bare icon="bottom" label="Lower area" pressed={now.showBottom} onClick={() => change({ showBottom: !now.showBottom })} />
                 </span>
             </div>
             {details && <ProjectModal run={run} project={feed.project.value} onClose={() => setDetails(false)} />}
