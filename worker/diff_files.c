@@ -154,9 +154,7 @@ read_names(struct diff_files *d, const char *text, size_t len)
         return;
     if (text[0] == '"') {
         second = unquote(text, end, &d->path);
-        if (second == NULL || second >= end || *second != ' ')
-            return;
-        second++;
+        second = second != NULL && second < end && *second == ' ' ? second + 1 : NULL;
     } else if (end[-1] == '"') {
         second = memmem(text, len, " \"", 2);
         second = second != NULL ? second + 1 : NULL;
@@ -164,9 +162,9 @@ read_names(struct diff_files *d, const char *text, size_t len)
         split_plain(d, text, len);
         return;
     }
+    buf_reset(&d->path);
     if (second == NULL || second >= end)
         return;
-    buf_reset(&d->path);
     if (*second == '"')
         d->path_sure = unquote(second, end, &d->path) == end;
     else
