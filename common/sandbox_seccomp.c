@@ -36,32 +36,11 @@ struct rule {
     struct condition conditions[2];
 };
 
-/* clang-format off: rows, not statements */
-#define ANY(call, reason)                                                              \
-    {                                                                                  \
-#call, SCMP_SYS(call), reason, 0,                                              \
-        {                                                                              \
-            {                                                                          \
-                0                                                                      \
-            }                                                                          \
-        }                                                                              \
-    }
-#define ARG1(call, value, reason)                                                      \
-    {                                                                                  \
-#call, SCMP_SYS(call), reason, 1,                                              \
-        {                                                                              \
-            {                                                                          \
-                1, INT_MASK, value                                                     \
-            }                                                                          \
-        }                                                                              \
-    }
-#define ARGS(call, reason, ...)                                                        \
-    {                                                                                  \
-#call, SCMP_SYS(call), reason, 2,                                              \
-        {                                                                              \
-            __VA_ARGS__                                                                \
-        }                                                                              \
-    }
+/* clang-format off */
+#define ANY(call, reason) {#call, SCMP_SYS(call), reason, 0, {{0}}}
+#define ARG1(call, value, reason) \
+    {#call, SCMP_SYS(call), reason, 1, {{1, INT_MASK, value}}}
+#define ARGS(call, reason, ...) {#call, SCMP_SYS(call), reason, 2, {__VA_ARGS__}}
 
 /* The worker's whole world. A second row of one call is an alternative. */
 static const struct rule worker_rules[] = {
@@ -110,7 +89,7 @@ static const struct rule worker_rules[] = {
          {2, LONG_MASK, PROT_READ}, {3, MAP_ANONYMOUS, 0}),
     ANY(munmap, "malloc, listings"),
     ANY(mremap, "realloc of large blocks"),
-    ANY(madvise, "free"),
+    ANY(madvise, "free of large blocks"),
     ARG1(futex, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
          "pthread_once() in libraries wakes waiters even when there are none"),
     /* the end */
