@@ -20,6 +20,7 @@
 #include "worker/http.h"
 #include "worker/page.h"
 #include "worker/peers.h"
+#include "worker/routes.h"
 #include "worker/server.h"
 #include "worker/worker.h"
 #include "worker/ws.h"
@@ -236,6 +237,8 @@ main(int argc, char **argv)
 {
     uint32_t fences;
 
+    if (argc == 2 && strcmp(argv[1], "--routes") == 0)
+        return routes_dump();
     ignore_signals();
     take_what_was_handed_down();
     set_up();

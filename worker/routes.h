@@ -21,6 +21,10 @@ struct route {
 const struct route *
 routes_table(size_t *ret_n);
 
+/* Print the table on stdout, one row a line: METHOD PATTERN http|websocket. Exit status. */
+int
+routes_dump(void);
+
 /* Find and call the handler of an admitted request; answers 404, 405 (with Allow) and 400
  * `Invalid run ID` itself. Paths outside /api go to the page. */
 void

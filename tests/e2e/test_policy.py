@@ -39,6 +39,8 @@ class Asker:
         self.server, self.connection = server, None
 
     def ask(self, method, path, headers):
+        if method in ("POST", "PUT", "PATCH"):
+            headers = headers + [("Content-Length", "0")]
         for _ in range(2):
             if self.connection is None:
                 self.connection = self.server.connect()
