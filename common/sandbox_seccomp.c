@@ -239,6 +239,9 @@ sandbox_seccomp_worker(void)
 #ifdef __SANITIZE_ADDRESS__
     for (size_t i = 0; r == 0 && i < N(sanitizer_refused); i++)
         r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOENT), sanitizer_refused[i], 0);
+    if (r == 0) /* is stderr a terminal, for its colours */
+        r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 1,
+                             SCMP_A1(SCMP_CMP_MASKED_EQ, INT_MASK, TCGETS));
 #endif
     sigfillset(&action.sa_mask);
     if (r == 0 && sigaction(SIGSYS, &action, NULL) != 0)
