@@ -13,7 +13,7 @@
 
 struct peer {
     struct peer *next;
-    uint8_t key[16]; /* IPv4 as mapped, IPv6 without its lower half, all zero: Unix */
+    uint8_t key[16]; /* IPv4 as mapped, IPv6 without its lower half, all ones: Unix */
     unsigned n_connections;
     unsigned n_bad;     /* bad tokens in the minute that began at bad_since_s */
     double bad_since_s;
@@ -64,7 +64,7 @@ address_key(const struct sockaddr_storage *address, uint8_t key[16], char *text)
 {
     static const uint8_t MAPPED[12] = {[10] = 0xff, [11] = 0xff};
 
-    memset(key, 0, 16);
+    memset(key, address->ss_family == AF_INET6 ? 0 : 0xff, 16);
     strcpy(text, "unix");
     if (address->ss_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)address;
@@ -89,7 +89,8 @@ address_key(const struct sockaddr_storage *address, uint8_t key[16], char *text)
 static bool
 key_exempt(const uint8_t key[16])
 {
-    static const uint8_t UNIX_PEER[16];
+    static const uint8_t UNIX_PEER[16] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                          0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     static const uint8_t LOOPBACK6[16] = {[15] = 1};
     static const uint8_t LOOPBACK4[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
 
