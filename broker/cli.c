@@ -30,6 +30,7 @@ struct running {
     char name[64];      /* first words of the arguments, for messages */
     size_t n_tail;
     char tail[STDERR_KEPT];
+    unsigned timeout_ms;
     bool counted;
     cli_done_fn fn;
     void *ctx;
@@ -218,7 +219,7 @@ explain(struct running *run)
         break;
     case CLI_TIMEOUT:
         snprintf(res->error, sizeof res->error, "`ssebench %s` timed out after %u s",
-                 run->name, LIMIT_CLI_MS / 1000);
+                 run->name, run->timeout_ms / 1000);
         break;
     case CLI_TOO_LARGE:
         snprintf(res->error, sizeof res->error, "`ssebench %s` printed more than %u MiB",
@@ -271,7 +272,7 @@ static int
 watch(struct running *run)
 {
     struct event_base *base = run->cli->broker->base;
-    struct timeval limit = {LIMIT_CLI_MS / 1000, LIMIT_CLI_MS % 1000 * 1000};
+    struct timeval limit = {run->timeout_ms / 1000, run->timeout_ms % 1000 * 1000};
 
     run->out = event_new(base, run->out_fd, EV_READ | EV_PERSIST, on_output, run);
     run->err = event_new(base, run->err_fd, EV_READ | EV_PERSIST, on_error, run);
@@ -327,7 +328,9 @@ cli_start(struct cli *cli, const struct cli_call *call, char *error)
         return -ENOMEM;
     }
     *run = (struct running){.cli = cli, .out_fd = -1, .err_fd = -1, .fn = call->fn,
-                            .ctx = call->ctx, .counted = !call->own_bound};
+                            .ctx = call->ctx, .counted = !call->own_bound,
+                            .timeout_ms = call->timeout_ms != 0 ? call->timeout_ms
+                                                                : LIMIT_CLI_MS};
     run->result.output_fd = -1;
     cli->n_counted += run->counted;
     LIST_INSERT_HEAD(&cli->list, run, link);

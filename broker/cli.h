@@ -31,6 +31,7 @@ typedef void (*cli_done_fn)(void *ctx, struct cli_result *result);
 
 struct cli_call {
     const char *const *args; /* NULL-terminated, after SSEBENCH_CLI's words */
+    unsigned timeout_ms;     /* 0: LIMIT_CLI_MS */
     bool own_bound;          /* the caller bounds itself: not counted in LIMIT_CLI_CALLS */
     cli_done_fn fn;
     void *ctx;

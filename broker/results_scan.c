@@ -210,9 +210,14 @@ work_on_job(struct results_scan *scan)
 
 /* --- slices ------------------------------------------------------------------------------- */
 
-/* More has vanished than is there: start the table anew, or it would grow for ever. */
-static void
-renew_table(struct results_scan *scan)
+void
+results_scan_expire(struct results_scan *scan)
+{
+    scan->walked_ms = 0;
+}
+
+void
+results_scan_renew(struct results_scan *scan)
 {
     struct run_dirs *rd = scan->broker->run_dirs;
 
@@ -238,9 +243,10 @@ end_walk(struct results_scan *scan)
         return;
     for (uint32_t i = 1; i < rd->n_dirs; i++)
         n_gone += rd->dirs[i].state == RUN_DIR_GONE;
-    if (n_gone < LIMIT_SCAN_NODES / 2 || !STAILQ_EMPTY(&scan->jobs))
-        return;
-    renew_table(scan);
+    /* More has vanished than is there: start anew, or the table would never have room again.
+     * Not under the hands of a request. */
+    if (n_gone >= LIMIT_SCAN_NODES / 2 && STAILQ_EMPTY(&scan->jobs))
+        results_scan_renew(scan);
 }
 
 static void

@@ -11,4 +11,12 @@ results_scan_new(struct broker *b);
 void
 results_scan_free(struct results_scan *scan);
 
+/* The next request begins a walk, however young the last one is. */
+void
+results_scan_expire(struct results_scan *scan);
+
+/* Forget the table and its references; the next answers bring everything under a new epoch. */
+void
+results_scan_renew(struct results_scan *scan);
+
 #endif

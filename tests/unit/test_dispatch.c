@@ -1,0 +1,385 @@
+/* Every malformed or untimely shape of every message ends the worker; no other does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker_fixture.h"
+#include "common/limits.h"
+
+static const char script[] = "#!/bin/sh\necho '{\"runs\":[]}'\n";
+
+/* A well-formed request of each type; what follows the head. */
+union any_request {
+    struct message_head head;
+    struct request_hello hello;
+    struct request_runs_list runs_list;
+    struct request_results_scan results_scan;
+    struct request_run_locate run_locate;
+    struct request_run_file run_file;
+    struct request_run run;
+    struct request_child_end child_end;
+    struct request_peer_uid peer_uid;
+    unsigned char bytes[CHANNEL_MESSAGE_MAX + 64];
+};
+
+static void
+make_request(uint16_t type, union any_request *q)
+{
+    memset(q, 0, sizeof *q);
+    q->head = (struct message_head){.type = type, .seq = 77};
+    switch (type) {
+    case MESSAGE_HELLO:
+        q->hello.version = MESSAGES_VERSION;
+        break;
+    case MESSAGE_RUN_LOCATE:
+        strcpy(q->run_locate.run_id, "run-1");
+        strcpy(q->run_locate.task, "task");
+        strcpy(q->run_locate.agent, "agent");
+        strcpy(q->run_locate.model, "vendor/model");
+        break;
+    case MESSAGE_RUN_FILE:
+        q->run_file.file = RUN_FILE_SUMMARY;
+        break;
+    case MESSAGE_RUN_STOP:
+    case MESSAGE_RUN_REMOVE:
+    case MESSAGE_RUN_LOGS:
+        strcpy(q->run.run_id, "run-1");
+        break;
+    default:
+        break;
+    }
+}
+
+static void
+send_raw(struct fixture *f, const void *bytes, size_t len, unsigned n_fds)
+{
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int fds[2] = {null, null};
+
+    assert_int_equal(channel_send(f->worker, bytes, len, fds, n_fds), 0);
+    close(null);
+}
+
+static void
+expect_end(struct fixture *f, const char *label)
+{
+    if (fixture_receive(f))
+        fail_msg("%s: answered", label);
+    if (fixture_killed(f) != 1)
+        fail_msg("%s: the master was not told", label);
+    fixture_new_worker(f, true);
+}
+
+enum shape { SHORT, LONG, HEAD_ONLY, EXTRA_FD, MISSING_FD, NO_SEQ, HEAD_RESERVED, SHAPES };
+
+static const char *const shape_names[] = {"short",      "long",   "a cut head",   "extra fd",
+                                          "missing fd", "seq 0", "head.reserved"};
+
+/* Shapes that are wrong for every type, from the table of messages itself. */
+static void
+wrong_shapes_end_the_worker(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint16_t type = 1; type < MESSAGE_TYPES; type++) {
+        const struct message_shape *shape = message_shape(type);
+
+        if (shape->request_len == 0 || type == MESSAGE_HELLO)
+            continue; /* HELLO: below, where it is in turn */
+        for (enum shape s = 0; s < SHAPES; s++) {
+            union any_request q;
+            size_t len = shape->request_len;
+            unsigned n_fds = shape->request_fds;
+            char label[64];
+
+            if (s == MISSING_FD && n_fds == 0)
+                continue;
+            make_request(type, &q);
+            len = s == SHORT ? len - 1 : s == LONG ? len + 1 : s == HEAD_ONLY ? 7 : len;
+            n_fds += s == EXTRA_FD;
+            n_fds -= s == MISSING_FD;
+            if (s == NO_SEQ)
+                q.head.seq = 0;
+            if (s == HEAD_RESERVED)
+                q.head.reserved = 1;
+            snprintf(label, sizeof label, "%s, %s", shape->name, shape_names[s]);
+            send_raw(f, &q, len, n_fds);
+            expect_end(f, label);
+        }
+    }
+}
+
+static const uint16_t wrong_types[] = {0, MESSAGE_EVENT_CHILD, MESSAGE_TYPES, 0x8000, 0xffff};
+
+static void
+types_outside_the_vocabulary_end_the_worker(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof wrong_types / sizeof wrong_types[0]; i++) {
+        union any_request q = {.head = {.type = wrong_types[i], .seq = 1}};
+
+        send_raw(f, &q, sizeof q.head, 0);
+        expect_end(f, "type");
+    }
+}
+
+#define AT(member) offsetof(union any_request, member)
+
+/* One byte of a well-formed request changed. */
+static const struct {
+    const char *label;
+    uint16_t type;
+    size_t at;
+    unsigned char value;
+} wrong_bytes[] = {
+    {"no_wait is 2", MESSAGE_RUNS_LIST, AT(runs_list.no_wait), 2},
+    {"no_wait is 256", MESSAGE_RUNS_LIST, AT(runs_list.no_wait) + 1, 1},
+    {"RUNS_LIST reserved", MESSAGE_RUNS_LIST, AT(runs_list.reserved), 1},
+    {"RUN_FILE reserved", MESSAGE_RUN_FILE, AT(run_file.reserved) + 3, 1},
+    {"file 0", MESSAGE_RUN_FILE, AT(run_file.file), 0},
+    {"file past the end", MESSAGE_RUN_FILE, AT(run_file.file), RUN_FILES},
+    {"file far past the end", MESSAGE_RUN_FILE, AT(run_file.file) + 3, 0x80},
+    {"stop: byte after NUL", MESSAGE_RUN_STOP, AT(run.run_id) + 10, 'x'},
+    {"stop: last byte", MESSAGE_RUN_STOP, AT(run.run_id) + MESSAGE_ID_SIZE - 1, 'x'},
+    {"stop: reserved", MESSAGE_RUN_STOP, AT(run.reserved) + 6, 1},
+    {"remove: byte after NUL", MESSAGE_RUN_REMOVE, AT(run.run_id) + 10, 'x'},
+    {"remove: reserved", MESSAGE_RUN_REMOVE, AT(run.reserved), 1},
+    {"logs: byte after NUL", MESSAGE_RUN_LOGS, AT(run.run_id) + 10, 'x'},
+    {"logs: reserved", MESSAGE_RUN_LOGS, AT(run.reserved), 1},
+    {"locate: run_id", MESSAGE_RUN_LOCATE, AT(run_locate.run_id) + 20, 'x'},
+    {"locate: task", MESSAGE_RUN_LOCATE, AT(run_locate.task) + 20, 'x'},
+    {"locate: agent", MESSAGE_RUN_LOCATE, AT(run_locate.agent) + 20, 'x'},
+    {"locate: model", MESSAGE_RUN_LOCATE, AT(run_locate.model) + 20, 'x'},
+    {"locate: reserved", MESSAGE_RUN_LOCATE, AT(run_locate.reserved) + 3, 1},
+};
+
+static void
+wrong_bytes_end_the_worker(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof wrong_bytes / sizeof wrong_bytes[0]; i++) {
+        union any_request q;
+
+        make_request(wrong_bytes[i].type, &q);
+        q.bytes[wrong_bytes[i].at] = wrong_bytes[i].value;
+        send_raw(f, &q, message_shape(wrong_bytes[i].type)->request_len, 0);
+        expect_end(f, wrong_bytes[i].label);
+    }
+}
+
+static void
+a_string_without_end_ends_the_worker(void **state)
+{
+    struct fixture *f = *state;
+    union any_request q;
+
+    make_request(MESSAGE_RUN_STOP, &q);
+    memset(q.run.run_id, 'a', sizeof q.run.run_id);
+    send_raw(f, &q, sizeof q.run, 0);
+    expect_end(f, "no NUL");
+}
+
+static void
+nothing_goes_before_hello(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint16_t type = MESSAGE_HELLO + 1; type < MESSAGE_TYPES; type++) {
+        const struct message_shape *shape = message_shape(type);
+        union any_request q;
+
+        if (shape->request_len == 0)
+            continue;
+        fixture_new_worker(f, false);
+        make_request(type, &q);
+        send_raw(f, &q, shape->request_len, shape->request_fds);
+        expect_end(f, shape->name);
+    }
+}
+
+static void
+hello_is_exact(void **state)
+{
+    static const struct {
+        const char *label;
+        size_t len;
+        size_t at;
+        unsigned char value;
+        unsigned n_fds;
+    } rows[] = {
+        {"short", sizeof(struct request_hello) - 1, AT(hello.version), MESSAGES_VERSION, 0},
+        {"long", sizeof(struct request_hello) + 1, AT(hello.version), MESSAGES_VERSION, 0},
+        {"fd", sizeof(struct request_hello), AT(hello.version), MESSAGES_VERSION, 1},
+        {"other version", sizeof(struct request_hello), AT(hello.version),
+         MESSAGES_VERSION + 1, 0},
+        {"reserved", sizeof(struct request_hello), AT(hello.reserved), 1, 0},
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        union any_request q;
+
+        fixture_new_worker(f, false);
+        make_request(MESSAGE_HELLO, &q);
+        q.bytes[rows[i].at] = rows[i].value;
+        send_raw(f, &q, rows[i].len, rows[i].n_fds);
+        expect_end(f, rows[i].label);
+    }
+}
+
+static void
+a_second_hello_is_untimely(void **state)
+{
+    struct fixture *f = *state;
+    union any_request q;
+
+    make_request(MESSAGE_HELLO, &q);
+    send_raw(f, &q, sizeof q.hello, 0);
+    expect_end(f, "second hello");
+}
+
+static void
+a_message_over_the_bound_ends_the_worker(void **state)
+{
+    struct fixture *f = *state;
+    union any_request q;
+
+    make_request(MESSAGE_RUNS_LIST, &q);
+    assert_int_equal(write(f->worker, &q, CHANNEL_MESSAGE_MAX + 1), CHANNEL_MESSAGE_MAX + 1);
+    expect_end(f, "too long");
+}
+
+/* Well-formed, refused or not found: answered, and the worker lives on. */
+static const struct {
+    const char *label;
+    uint16_t type;
+    size_t at;
+    const char *text; /* put there */
+    enum answer_status status;
+} refused[] = {
+    {"stop, empty ID", MESSAGE_RUN_STOP, AT(run.run_id), "", ANSWER_REFUSED},
+    {"stop, option", MESSAGE_RUN_STOP, AT(run.run_id), "--all", ANSWER_REFUSED},
+    {"stop, latest", MESSAGE_RUN_STOP, AT(run.run_id), "LaTest", ANSWER_REFUSED},
+    {"remove, path", MESSAGE_RUN_REMOVE, AT(run.run_id), "../..", ANSWER_REFUSED},
+    {"logs, shell", MESSAGE_RUN_LOGS, AT(run.run_id), "a;b&c", ANSWER_REFUSED},
+    {"locate, ..", MESSAGE_RUN_LOCATE, AT(run_locate.task), "..", ANSWER_REFUSED},
+    {"locate, agent /", MESSAGE_RUN_LOCATE, AT(run_locate.agent), "a/b", ANSWER_REFUSED},
+    {"locate, model //", MESSAGE_RUN_LOCATE, AT(run_locate.model), "vendor//x",
+     ANSWER_REFUSED},
+    {"locate, model ..", MESSAGE_RUN_LOCATE, AT(run_locate.model), "../../../",
+     ANSWER_REFUSED},
+    {"locate, nothing there", MESSAGE_RUN_LOCATE, AT(run_locate.task), "task",
+     ANSWER_NOT_FOUND},
+    {"file, no reference", MESSAGE_RUN_FILE, AT(run_file.ref), "\1", ANSWER_NOT_FOUND},
+    {"child_end, nobody's", MESSAGE_CHILD_END, AT(child_end.child), "\5", ANSWER_NOT_FOUND},
+};
+
+static void
+refusals_are_answered(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        union any_request q;
+        const struct answer_plain *a;
+
+        make_request(refused[i].type, &q);
+        memset(q.bytes + refused[i].at, 0, 8); /* no text that stood there is longer, but one */
+        memcpy(q.bytes + refused[i].at, refused[i].text, strlen(refused[i].text));
+        a = fixture_ask(f, refused[i].type, &q, -1);
+        if (a == NULL || a->status != refused[i].status)
+            fail_msg("%s: %d", refused[i].label, a == NULL ? -1 : (int)a->status);
+        assert_int_equal(fixture_killed(f), 0);
+    }
+}
+
+static void
+hosted_refuses_changes(void **state)
+{
+    static const uint16_t types[] = {MESSAGE_RUN_STOP, MESSAGE_RUN_REMOVE};
+    struct fixture *f = *state;
+
+    f->b.config.hosted = 1;
+    for (size_t i = 0; i < 2; i++) {
+        union any_request q;
+        const struct answer_run *a;
+
+        make_request(types[i], &q);
+        a = fixture_ask(f, types[i], &q, -1);
+        assert_non_null(a);
+        assert_int_equal(a->status, ANSWER_REFUSED);
+    }
+    f->b.config.hosted = 0;
+}
+
+/* A worker that asks and never reads is not read any more; every answer comes in the end. */
+static void
+unread_answers_wait_in_order(void **state)
+{
+    struct fixture *f = *state;
+    const struct message_head *head = (const struct message_head *)f->packet.bytes;
+    uint32_t sent = 0, got = 0;
+    union any_request q;
+
+    while (sent < 3000) {
+        make_request(MESSAGE_CHILD_END, &q);
+        q.head.seq = 1000 + sent;
+        if (channel_send(f->worker, &q, sizeof q.child_end, NULL, 0) != 0) {
+            if (!fixture_receive(f))
+                fail_msg("closed");
+            assert_int_equal(head->seq, 1000 + got++);
+            continue;
+        }
+        sent++;
+    }
+    while (got < sent) {
+        assert_true(fixture_receive(f));
+        assert_int_equal(head->seq, 1000 + got++);
+    }
+}
+
+static int
+setup(void **state)
+{
+    static struct fixture f;
+
+    fixture_prepare(&f, script);
+    fixture_start(&f, true);
+    *state = &f;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    fixture_stop(*state);
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_shapes_end_the_worker),
+        cmocka_unit_test(types_outside_the_vocabulary_end_the_worker),
+        cmocka_unit_test(wrong_bytes_end_the_worker),
+        cmocka_unit_test(a_string_without_end_ends_the_worker),
+        cmocka_unit_test(nothing_goes_before_hello),
+        cmocka_unit_test(hello_is_exact),
+        cmocka_unit_test(a_second_hello_is_untimely),
+        cmocka_unit_test(a_message_over_the_bound_ends_the_worker),
+        cmocka_unit_test(refusals_are_answered),
+        cmocka_unit_test(hosted_refuses_changes),
+        cmocka_unit_test(unread_answers_wait_in_order),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

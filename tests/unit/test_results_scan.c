@@ -1,0 +1,624 @@
+/* The walk over results and the files it leads to: links, odd files, changes, generations. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "broker/dispatch.h"
+#include "broker/results_scan.h"
+#include "broker_fixture.h"
+#include "common/limits.h"
+
+static const char script[] = "#!/bin/sh\necho '{}'\n";
+
+/* What a worker knows after having read all records. */
+struct seen_run {
+    uint64_t ref;
+    char dir[512];
+    char summary[64]; /* its first bytes */
+    unsigned n_times; /* records that brought it */
+};
+
+struct seen {
+    uint64_t epoch, generation;
+    unsigned n_runs, n_answers, n_records, n_gone, n_renewals;
+    struct seen_run runs[4096];
+};
+
+static struct fixture fx;
+static struct seen seen;
+
+static struct seen_run *
+run_of(const char *dir)
+{
+    for (unsigned i = 0; i < seen.n_runs; i++)
+        if (strcmp(seen.runs[i].dir, dir) == 0)
+            return &seen.runs[i];
+    return NULL;
+}
+
+static void
+take_gone(uint64_t ref)
+{
+    seen.n_gone++;
+    for (unsigned i = 0; i < seen.n_runs; i++)
+        if (seen.runs[i].ref == ref)
+            seen.runs[i] = seen.runs[--seen.n_runs];
+}
+
+static void
+take_record(const struct scan_record *r, const char *body)
+{
+    char dir[512];
+    struct seen_run *run;
+
+    seen.n_records++;
+    if (r->gone) {
+        assert_int_equal(r->dir_len + r->summary_len, 0);
+        take_gone(r->ref);
+        return;
+    }
+    assert_true(r->dir_len < sizeof dir);
+    memcpy(dir, body, r->dir_len);
+    dir[r->dir_len] = '\0';
+    run = run_of(dir);
+    if (run == NULL) {
+        assert_true(seen.n_runs < 4096);
+        run = &seen.runs[seen.n_runs++];
+        *run = (struct seen_run){.ref = r->ref};
+        strcpy(run->dir, dir);
+    }
+    assert_int_equal(run->ref, r->ref);
+    run->n_times++;
+    memset(run->summary, 0, sizeof run->summary);
+    memcpy(run->summary, body + r->dir_len,
+           r->summary_len < sizeof run->summary ? r->summary_len : sizeof run->summary - 1);
+}
+
+static void
+take_records(int fd, size_t size)
+{
+    const char *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    size_t at = 0;
+
+    assert_true(p != MAP_FAILED);
+    while (at < size) {
+        const struct scan_record *r = (const struct scan_record *)(p + at);
+        size_t len = sizeof *r + r->dir_len + r->summary_len;
+
+        assert_true(at + len <= size);
+        take_record(r, p + at + sizeof *r);
+        for (; len % 8 != 0; len++)
+            assert_int_equal(p[at + len], 0);
+        at += len;
+    }
+    assert_int_equal(at, size);
+    munmap((void *)p, size);
+}
+
+/* As a worker does: ask until there is no more. */
+static void
+scan_all(void)
+{
+    bool more = true;
+
+    seen.n_answers = seen.n_records = seen.n_gone = 0;
+    while (more) {
+        struct request_results_scan q = {.epoch = seen.epoch,
+                                         .generation = seen.generation};
+        const struct answer_results_scan *a = fixture_ask(&fx, MESSAGE_RESULTS_SCAN, &q, -1);
+
+        assert_non_null(a);
+        assert_int_equal(a->status, ANSWER_OK);
+        assert_int_equal(fx.packet.n_fds, a->size > 0);
+        if (a->epoch != seen.epoch)
+            seen.n_runs = 0;
+        seen.n_renewals += a->epoch != seen.epoch;
+        seen.epoch = a->epoch;
+        seen.generation = a->generation;
+        seen.n_answers++;
+        more = a->more;
+        if (a->size > 0)
+            take_records(fx.packet.fds[0], a->size);
+    }
+}
+
+/* The next request walks anew, whatever its age. */
+static void
+walk_again(void)
+{
+    results_scan_expire(fx.b.results_scan);
+    scan_all();
+}
+
+/* Set a file's or folder's times back, so that clocks cannot hide a change. */
+static void
+age(const char *path)
+{
+    struct timespec t[2] = {{1000000000, 0}, {1000000000, 0}};
+
+    assert_int_equal(utimensat(AT_FDCWD, fixture_path(&fx, path), t, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+static void
+put_summary(const char *dir, const char *text)
+{
+    char path[600];
+
+    snprintf(path, sizeof path, "results/%s/summary.json", dir);
+    fixture_put(&fx, path, text);
+}
+
+static void
+put_link(const char *path, const char *target)
+{
+    fixture_put(&fx, path, ""); /* the parents */
+    unlink(fixture_path(&fx, path));
+    assert_int_equal(symlink(target, fixture_path(&fx, path)), 0);
+}
+
+/* RUN_FILE: status, and the descriptor's first bytes in `text`. */
+static enum answer_status
+read_file(uint64_t ref, enum run_file file, char text[64])
+{
+    struct request_run_file q = {.epoch = seen.epoch, .ref = ref, .file = file};
+    const struct answer_run_file *a = fixture_ask(&fx, MESSAGE_RUN_FILE, &q, -1);
+    ssize_t n;
+
+    assert_non_null(a);
+    assert_int_equal(fx.packet.n_fds, a->status == ANSWER_OK);
+    if (a->status == ANSWER_OK) {
+        n = read(fx.packet.fds[0], text, 63);
+        text[n > 0 ? n : 0] = '\0';
+        assert_int_equal(fcntl(fx.packet.fds[0], F_GETFL) & O_ACCMODE, O_RDONLY);
+    }
+    return (enum answer_status)a->status;
+}
+
+static uint64_t
+locate(const char *task, const char *model, const char *agent, const char *run_id,
+       enum answer_status expected)
+{
+    struct request_run_locate q = {0};
+    const struct answer_run_locate *a;
+
+    strcpy(q.task, task);
+    strcpy(q.model, model);
+    strcpy(q.agent, agent);
+    strcpy(q.run_id, run_id);
+    a = fixture_ask(&fx, MESSAGE_RUN_LOCATE, &q, -1);
+    assert_non_null(a);
+    assert_int_equal(a->status, expected);
+    return a->ref;
+}
+
+static void
+a_root_may_appear_later(void **state)
+{
+    (void)state;
+    scan_all();
+    assert_int_equal(seen.n_runs, 0);
+    put_summary("task/model/agent/r1", "one");
+    walk_again();
+    assert_int_equal(seen.n_runs, 1);
+    assert_string_equal(run_of("task/model/agent/r1")->summary, "one");
+}
+
+static void
+depth_and_names_are_free(void **state)
+{
+    (void)state;
+    put_summary("task/vendor/deep/model/agent/r2", "two");
+    put_summary("task/m\xc3\xb6\xff\n\"/agent/r3", "three");
+    put_summary("short", "four");
+    walk_again();
+    assert_int_equal(seen.n_runs, 4);
+    assert_string_equal(run_of("task/vendor/deep/model/agent/r2")->summary, "two");
+    assert_string_equal(run_of("task/m\xc3\xb6\xff\n\"/agent/r3")->summary, "three");
+    assert_non_null(run_of("short"));
+}
+
+static void
+nothing_below_a_summary_is_seen(void **state)
+{
+    (void)state;
+    put_summary("task/model/agent/r1/archive/fake", "fake");
+    walk_again();
+    assert_null(run_of("task/model/agent/r1/archive/fake"));
+    /* A folder of that name is no summary. */
+    fixture_put(&fx, "results/odd/summary.json/inner/summary.json", "inner");
+    walk_again();
+    assert_non_null(run_of("odd/summary.json/inner"));
+}
+
+static void
+the_root_itself_is_no_run(void **state)
+{
+    (void)state;
+    fixture_put(&fx, "results/summary.json", "root");
+    walk_again();
+    assert_null(run_of(""));
+    assert_non_null(run_of("task/model/agent/r1"));
+}
+
+static void
+links_are_not_followed(void **state)
+{
+    unsigned n_before = seen.n_runs;
+
+    (void)state;
+    fixture_put(&fx, "outside/run/summary.json", "outside");
+    put_link("results/task/model/agent/latest", "r1");
+    put_link("results/task/link", "../../outside");
+    put_link("results/link", fixture_path(&fx, "outside"));
+    put_link("results/task/model/linked/summary.json", "../../../../outside/run/summary.json");
+    walk_again();
+    assert_int_equal(seen.n_runs, n_before);
+}
+
+static void
+odd_summaries_are_dropped(void **state)
+{
+    unsigned n_before = seen.n_runs;
+    static char large[LIMIT_SUMMARY + 2];
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    fixture_put(&fx, "results/fifo/x", "");
+    assert_int_equal(mkfifo(fixture_path(&fx, "results/fifo/summary.json"), 0644), 0);
+    fixture_put(&fx, "results/sock/x", "");
+    strcpy(addr.sun_path, fixture_path(&fx, "results/sock/summary.json"));
+    assert_int_equal(bind(s, (struct sockaddr *)&addr, sizeof addr), 0);
+    close(s);
+    memset(large, 'x', LIMIT_SUMMARY + 1);
+    put_summary("toolarge", large);
+    large[LIMIT_SUMMARY] = '\0';
+    put_summary("justfits", large);
+    put_summary("empty", "");
+    walk_again();
+    assert_int_equal(seen.n_runs, n_before + 2);
+    assert_non_null(run_of("justfits"));
+    assert_non_null(run_of("empty"));
+    unlink(fixture_path(&fx, "results/justfits/summary.json"));
+    unlink(fixture_path(&fx, "results/toolarge/summary.json"));
+}
+
+static void
+only_changes_are_told(void **state)
+{
+    unsigned n_times;
+
+    (void)state;
+    age("results/task/model/agent/r1/summary.json");
+    walk_again();
+    n_times = run_of("short")->n_times;
+    put_summary("short", "changed, and longer");
+    walk_again();
+    assert_int_equal(run_of("short")->n_times, n_times + 1);
+    assert_string_equal(run_of("short")->summary, "changed, and longer");
+    assert_int_equal(seen.n_records, 1);
+}
+
+/* Same size, replaced by rename: the inode tells. */
+static void
+a_replaced_summary_is_told(void **state)
+{
+    (void)state;
+    fixture_put(&fx, "results/short/.new", "CHANGED, AND LONGER");
+    assert_int_equal(renameat(AT_FDCWD, fixture_path(&fx, "results/short/.new"), AT_FDCWD,
+                              strdup(fixture_path(&fx, "results/short/summary.json"))),
+                     0);
+    walk_again();
+    assert_string_equal(run_of("short")->summary, "CHANGED, AND LONGER");
+}
+
+static void
+what_vanishes_is_told(void **state)
+{
+    (void)state;
+    unlink(fixture_path(&fx, "results/short/summary.json"));
+    walk_again();
+    assert_null(run_of("short"));
+    assert_int_equal(seen.n_gone, 1);
+    walk_again();
+    assert_int_equal(seen.n_records, 0);
+    put_summary("short", "back");
+    walk_again();
+    assert_string_equal(run_of("short")->summary, "back");
+}
+
+static void
+a_whole_tree_that_vanishes_is_told(void **state)
+{
+    char away[4096];
+
+    (void)state;
+    assert_non_null(run_of("task/vendor/deep/model/agent/r2"));
+    strcpy(away, fixture_path(&fx, "away"));
+    assert_int_equal(rename(fixture_path(&fx, "results/task/vendor"), away), 0);
+    walk_again();
+    assert_null(run_of("task/vendor/deep/model/agent/r2"));
+    assert_int_equal(rename(away, fixture_path(&fx, "results/task/vendor")), 0);
+    walk_again();
+    assert_non_null(run_of("task/vendor/deep/model/agent/r2"));
+}
+
+/* A folder swapped for a link to a folder with a summary. */
+static void
+a_swapped_folder_vanishes(void **state)
+{
+    char away[4096];
+
+    (void)state;
+    strcpy(away, fixture_path(&fx, "away2"));
+    assert_int_equal(rename(fixture_path(&fx, "results/task/vendor"), away), 0);
+    put_link("results/task/vendor", away);
+    walk_again();
+    assert_null(run_of("task/vendor/deep/model/agent/r2"));
+    unlink(fixture_path(&fx, "results/task/vendor"));
+    assert_int_equal(rename(away, fixture_path(&fx, "results/task/vendor")), 0);
+    walk_again();
+    assert_non_null(run_of("task/vendor/deep/model/agent/r2"));
+}
+
+static void
+a_root_that_vanishes_takes_its_runs(void **state)
+{
+    unsigned n_before = seen.n_runs;
+    char away[4096];
+
+    (void)state;
+    strcpy(away, fixture_path(&fx, "away3"));
+    assert_int_equal(rename(fixture_path(&fx, "results"), away), 0);
+    walk_again();
+    assert_int_equal(seen.n_runs, 0);
+    assert_int_equal(rename(away, fixture_path(&fx, "results")), 0);
+    walk_again();
+    assert_int_equal(seen.n_runs, n_before);
+}
+
+/* A worker that starts later hears of what is there, and of all of it. */
+static void
+a_new_worker_gets_everything(void **state)
+{
+    unsigned n_before = seen.n_runs;
+
+    (void)state;
+    fixture_new_worker(&fx, true);
+    memset(&seen, 0, sizeof seen);
+    scan_all();
+    assert_int_equal(seen.n_runs, n_before);
+}
+
+static void
+another_epoch_gets_everything(void **state)
+{
+    unsigned n_before = seen.n_runs;
+
+    (void)state;
+    seen.epoch ^= 1;
+    seen.n_renewals = 0;
+    scan_all();
+    assert_int_equal(seen.n_renewals, 1);
+    assert_int_equal(seen.n_runs, n_before);
+}
+
+/* --- files ------------------------------------------------------------------------------ */
+
+static void
+files_are_opened(void **state)
+{
+    static const struct {
+        enum run_file file;
+        const char *path;
+    } files[] = {
+        {RUN_FILE_SUMMARY, "summary.json"},       {RUN_FILE_RESULT, "result.json"},
+        {RUN_FILE_FINAL_PATCH, "final.patch"},    {RUN_FILE_REFERENCE_PATCH, "reference.patch"},
+        {RUN_FILE_REVIEW, "post-review.txt"},     {RUN_FILE_DIALOG, "archive/dialog.jsonl"},
+        {RUN_FILE_AGENT_LOG, "agent.log"},        {RUN_FILE_EVALUATOR_LOG, "evaluator.log"},
+    };
+    uint64_t ref = run_of("task/model/agent/r1")->ref;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[200], text[64];
+
+        snprintf(path, sizeof path, "results/task/model/agent/r1/%s", files[i].path);
+        unlink(fixture_path(&fx, path));
+        assert_int_equal(read_file(ref, files[i].file, text), ANSWER_NOT_FOUND);
+        fixture_put(&fx, path, files[i].path);
+        assert_int_equal(read_file(ref, files[i].file, text), ANSWER_OK);
+        assert_string_equal(text, files[i].path);
+    }
+}
+
+static void
+odd_files_are_missing(void **state)
+{
+    uint64_t ref = run_of("task/model/agent/r1")->ref;
+    const char *log = "results/task/model/agent/r1/agent.log";
+    const char *archive = "results/task/model/agent/r1/archive";
+    char text[64], away[4096];
+    int fd;
+
+    (void)state;
+    unlink(fixture_path(&fx, log));
+    put_link(log, "/etc/passwd");
+    assert_int_equal(read_file(ref, RUN_FILE_AGENT_LOG, text), ANSWER_NOT_FOUND);
+    put_link(log, "evaluator.log");
+    assert_int_equal(read_file(ref, RUN_FILE_AGENT_LOG, text), ANSWER_NOT_FOUND);
+    unlink(fixture_path(&fx, log));
+    assert_int_equal(mkfifo(fixture_path(&fx, log), 0644), 0);
+    assert_int_equal(read_file(ref, RUN_FILE_AGENT_LOG, text), ANSWER_NOT_FOUND);
+    unlink(fixture_path(&fx, log));
+    fixture_put(&fx, log, NULL);
+    assert_int_equal(read_file(ref, RUN_FILE_AGENT_LOG, text), ANSWER_NOT_FOUND);
+    rmdir(fixture_path(&fx, log));
+    fd = open(fixture_path(&fx, log), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_int_equal(ftruncate(fd, LIMIT_RUN_FILE), 0);
+    assert_int_equal(read_file(ref, RUN_FILE_AGENT_LOG, text), ANSWER_OK);
+    assert_int_equal(ftruncate(fd, LIMIT_RUN_FILE + 1), 0);
+    assert_int_equal(read_file(ref, RUN_FILE_AGENT_LOG, text), ANSWER_TOO_LARGE);
+    close(fd);
+    /* A link in the middle of the way. */
+    strcpy(away, fixture_path(&fx, "results/task/model/agent/r1/archive2"));
+    assert_int_equal(rename(fixture_path(&fx, archive), away), 0);
+    put_link(archive, "archive2");
+    assert_int_equal(read_file(ref, RUN_FILE_DIALOG, text), ANSWER_NOT_FOUND);
+    unlink(fixture_path(&fx, archive));
+    assert_int_equal(rename(away, fixture_path(&fx, archive)), 0);
+    assert_int_equal(read_file(ref, RUN_FILE_DIALOG, text), ANSWER_OK);
+}
+
+static void
+a_device_is_missing(void **state)
+{
+    uint64_t ref = run_of("task/model/agent/r1")->ref;
+    const char *path = "results/task/model/agent/r1/post-review.txt";
+    char text[64];
+
+    (void)state;
+    unlink(fixture_path(&fx, path));
+    if (mknod(fixture_path(&fx, path), S_IFCHR | 0644, 0x103) != 0)
+        skip(); /* not root */
+    assert_int_equal(read_file(ref, RUN_FILE_REVIEW, text), ANSWER_NOT_FOUND);
+}
+
+static void
+references_are_the_brokers(void **state)
+{
+    char text[64];
+    uint64_t ref = run_of("task/model/agent/r1")->ref;
+
+    (void)state;
+    assert_int_equal(read_file(0, RUN_FILE_SUMMARY, text), ANSWER_NOT_FOUND);
+    assert_int_equal(read_file(1, RUN_FILE_SUMMARY, text), ANSWER_NOT_FOUND); /* the root */
+    assert_int_equal(read_file(1000000, RUN_FILE_SUMMARY, text), ANSWER_NOT_FOUND);
+    assert_int_equal(read_file(ref | 1ull << 32, RUN_FILE_SUMMARY, text), ANSWER_NOT_FOUND);
+    seen.epoch++;
+    assert_int_equal(read_file(ref, RUN_FILE_SUMMARY, text), ANSWER_NOT_FOUND);
+    seen.epoch--;
+    assert_int_equal(read_file(ref, RUN_FILE_SUMMARY, text), ANSWER_OK);
+}
+
+static void
+live_runs_are_located(void **state)
+{
+    char text[64];
+    uint64_t ref;
+
+    (void)state;
+    locate("task", "model", "agent", "live", ANSWER_NOT_FOUND);
+    fixture_put(&fx, "results/task/model/agent/live/agent.log", "alive");
+    ref = locate("task", "model", "agent", "live", ANSWER_OK);
+    assert_int_equal(read_file(ref, RUN_FILE_AGENT_LOG, text), ANSWER_OK);
+    assert_string_equal(text, "alive");
+    walk_again();
+    assert_null(run_of("task/model/agent/live"));
+    put_summary("task/model/agent/live", "over");
+    walk_again();
+    assert_int_equal(run_of("task/model/agent/live")->ref, ref);
+    locate("task", "link", "agent", "live", ANSWER_NOT_FOUND);
+    fixture_put(&fx, "outside/model/agent/stranger/agent.log", "no");
+    locate("link", "model", "agent", "stranger", ANSWER_NOT_FOUND);
+    assert_int_equal(locate("task", "vendor/deep/model", "agent", "r2", ANSWER_OK),
+                     run_of("task/vendor/deep/model/agent/r2")->ref);
+}
+
+/* More than one batch, and more than one slice. */
+static void
+many_runs_come_in_batches(void **state)
+{
+    static char text[8192];
+    unsigned n_before = seen.n_runs;
+
+    (void)state;
+    memset(text, 'y', sizeof text - 1);
+    for (unsigned i = 0; i < 1500; i++) {
+        char dir[64];
+
+        snprintf(dir, sizeof dir, "many/m%u/agent/run-%u", i % 7, i);
+        put_summary(dir, text);
+    }
+    walk_again();
+    assert_int_equal(seen.n_runs, n_before + 1500);
+    assert_true(seen.n_answers >= 3);
+    fixture_new_worker(&fx, true);
+    memset(&seen, 0, sizeof seen);
+    scan_all();
+    assert_int_equal(seen.n_runs, n_before + 1500);
+    assert_int_equal(seen.n_records - seen.n_gone, seen.n_runs);
+}
+
+static void
+the_table_can_start_anew(void **state)
+{
+    unsigned n_before = seen.n_runs;
+
+    (void)state;
+    seen.n_renewals = 0;
+    results_scan_renew(fx.b.results_scan);
+    scan_all();
+    assert_int_equal(seen.n_renewals, 1);
+    assert_int_equal(seen.n_runs, n_before);
+}
+
+static int
+setup(void **state)
+{
+    (void)state;
+    fixture_prepare(&fx, script);
+    fixture_start(&fx, true);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    (void)state;
+    fixture_stop(&fx);
+    return 0;
+}
+
+int
+main(void)
+{
+    /* In this order: one tree grows through all of them. */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_root_may_appear_later),
+        cmocka_unit_test(depth_and_names_are_free),
+        cmocka_unit_test(nothing_below_a_summary_is_seen),
+        cmocka_unit_test(the_root_itself_is_no_run),
+        cmocka_unit_test(links_are_not_followed),
+        cmocka_unit_test(odd_summaries_are_dropped),
+        cmocka_unit_test(only_changes_are_told),
+        cmocka_unit_test(a_replaced_summary_is_told),
+        cmocka_unit_test(what_vanishes_is_told),
+        cmocka_unit_test(a_whole_tree_that_vanishes_is_told),
+        cmocka_unit_test(a_swapped_folder_vanishes),
+        cmocka_unit_test(a_root_that_vanishes_takes_its_runs),
+        cmocka_unit_test(a_new_worker_gets_everything),
+        cmocka_unit_test(another_epoch_gets_everything),
+        cmocka_unit_test(files_are_opened),
+        cmocka_unit_test(odd_files_are_missing),
+        cmocka_unit_test(a_device_is_missing),
+        cmocka_unit_test(references_are_the_brokers),
+        cmocka_unit_test(live_runs_are_located),
+        cmocka_unit_test(many_runs_come_in_batches),
+        cmocka_unit_test(the_table_can_start_anew),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
