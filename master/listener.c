@@ -17,9 +17,10 @@
 #include "policy/host.h"
 
 #define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
-#define PORT_TRIES                                                                     \
-    8 /* PORT=0 on two families needs one number that is free on both                  \
-       */
+/* After a SIGKILL of the master its workers hold the old listener until their own death
+ * signal arrives, and a service manager may be faster than that. */
+#define BUSY_TRIES 10
+#define BUSY_WAIT_US 30000
 
 union address {
     struct sockaddr any;
@@ -351,11 +352,14 @@ listener_open(const struct settings *s, struct listeners *ret,
     for (int tries = 0; status == 0; tries++) {
         set_port(&list, (uint16_t)s->port);
         status = open_all(s, &list, ret, ret_error);
-        if (status != -EADDRINUSE || s->port != 0 || ret->n == 0 || tries == PORT_TRIES)
+        if (status != -EADDRINUSE || tries == BUSY_TRIES)
             break;
-        while (ret->n >
-               0) /* the free port of one family was busy on the other: again */
+        /* Port 0: the free port of one family was busy on the other, so choose again.
+         */
+        while (ret->n > 0)
             close(ret->item[--ret->n].fd);
+        if (s->port != 0 || ret->is_unix)
+            usleep(BUSY_WAIT_US);
         status = 0;
     }
     if (status != 0)
