@@ -31,6 +31,8 @@ static const struct {
     {"no ID", "r3", "{\"task\":{\"id\":\"t\"}}", "r3"},
     {"empty ID", "a/r4", "{\"run_id\":\"\",\"task\":{\"id\":\"t\"}}", "r4"},
     {"invalid ID", "a/r5", "{\"run_id\":\"../x\",\"task\":{\"id\":\"t\"}}", NULL},
+    {"ID of another type", "a/r6", "{\"run_id\":{\"a\":1},\"task\":{\"id\":\"t\"}}", NULL},
+    {"ID with a NUL", "a/r7", "{\"run_id\":\"a\\u0000\",\"task\":{\"id\":\"t\"}}", NULL},
     {"latest", "a/Latest", "{\"task\":{\"id\":\"t\"}}", NULL},
     {"invalid directory name", "a/-x", "{\"task\":{\"id\":\"t\"}}", NULL},
     {"no task", "a/r", "{\"run_id\":\"r\"}", NULL},
