@@ -315,11 +315,12 @@ only_changes_are_told(void **state)
 static void
 a_replaced_summary_is_told(void **state)
 {
+    char fresh[4096];
+
     (void)state;
     fixture_put(&fx, "results/short/.new", "CHANGED, AND LONGER");
-    assert_int_equal(renameat(AT_FDCWD, fixture_path(&fx, "results/short/.new"), AT_FDCWD,
-                              strdup(fixture_path(&fx, "results/short/summary.json"))),
-                     0);
+    strcpy(fresh, fixture_path(&fx, "results/short/.new"));
+    assert_int_equal(rename(fresh, fixture_path(&fx, "results/short/summary.json")), 0);
     walk_again();
     assert_string_equal(run_of("short")->summary, "CHANGED, AND LONGER");
 }
