@@ -1,10 +1,12 @@
 /* The master: reads the settings, binds, starts the broker and the workers, supervises.
  * It parses nothing that came from outside and holds no client connection. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "master/account.h"
@@ -49,6 +51,20 @@ drop_what_we_can(void)
             0; /* the hard one stays: commands of the broker may want their own */
         setrlimit(RLIMIT_CORE, &core);
     }
+}
+
+/* Started with a standard descriptor closed, we would get a socket as "stderr" and
+ * write the log into it. */
+static void
+fill_standard_fds(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
 }
 
 static void
@@ -104,6 +120,7 @@ log_start(void)
 int
 main(int argc, char **argv)
 {
+    fill_standard_fds();
     drop_what_we_can();
     if (argc > 1)
         return run_option(argv[1]);
