@@ -208,6 +208,26 @@ export type TerminalMessage =
     | { type: "error"; message: string };
 export type TerminalCommand = { type: "resize"; cols: number; rows: number };
 
+/** GET api/connection: how the server sees the request that asks */
+export const CONNECTION = object({
+    host: string,
+    origin: optional(nullOr(string)),
+    scheme: string,
+    basePath: string,
+    peer: string,
+    tokenRequired: boolean,
+});
+export type ConnectionReport = TypeOf<typeof CONNECTION>;
+
+/** GET api/search?q=TEXT&limit=N: dialogs that contain the text, newest run first */
+export const SEARCH = object({
+    results: list(object({ id: string, taskId: string, model: string, agent: string, seq: number, type: string, excerpt: string })),
+    scanned: number,
+    total: number,
+    complete: boolean,
+});
+export type SearchAnswer = TypeOf<typeof SEARCH>;
+
 /** What the server's tests check its answers against: method, path, shape. */
 export const DOCUMENTS = {
     "GET /api/health": HEALTH,
@@ -219,6 +239,8 @@ export const DOCUMENTS = {
     "GET /api/containers/ID/review": REVIEW,
     "GET /api/containers/ID/result": RESULT,
     "GET /api/containers/ID/agent/dialog": DIALOG,
+    "GET /api/connection": CONNECTION,
+    "GET /api/search": SEARCH,
     "GET /api/launch/config": LAUNCH_CONFIG,
     "GET /api/launch/models": MODELS,
     "GET /api/launch/agents": AGENTS,

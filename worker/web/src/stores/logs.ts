@@ -30,6 +30,11 @@ export class Lines {
         else requestAnimationFrame(this.flush);
     }
 
+    /** All lines that ever came. */
+    get total(): number {
+        return this.dropped + this.lines.length + this.waiting.length;
+    }
+
     clear(): void {
         this.lines = [];
         this.waiting = [];
@@ -80,7 +85,7 @@ export class RunLog {
 
     /** The server replays a log from its start: skip what is already here. */
     private begin(): void {
-        this.repeated = this.lines.dropped + this.lines.lines.length;
+        this.repeated = this.lines.total;
         if (this.state.value !== "ended") this.state.value = "streaming";
     }
 

@@ -1,8 +1,10 @@
 // The runs that the reader has open (the sidebar) and the ones opened lately, kept in this browser.
 
 import { signal } from "@preact/signals";
+import { address } from "../lib/route";
 import { isRecord } from "../lib/shape";
 import type { Run } from "../protocol";
+import { note } from "./notifications";
 
 const OPEN_KEY = "ssebench:openRuns";
 const RECENT_KEY = "ssebench:recentContainers";
@@ -38,9 +40,18 @@ const dismissed = new Set<string>();
 
 export function remember(runs: readonly Run[]): void {
     if (runs.length === 0) return;
-    const next = new Map(known.peek());
-    for (const run of runs) next.set(run.id, run);
+    const old = known.peek(), next = new Map(old);
+    for (const run of runs) {
+        next.set(run.id, run);
+        if (hasEnded(old.get(run.id), run))
+            note(`Run ended: ${run.taskId}`, `${run.model} · ${run.agent}${run.grade ? ` · ${run.grade}` : ""}`, address(["runs", run.id]));
+    }
     known.value = next;
+}
+
+function hasEnded(before: Run | undefined, now: Run): boolean {
+    const was = before?.status === "running" || before?.status === "created";
+    return was && now.status === "exited" && openIds.peek().includes(now.id);
 }
 
 export function forget(id: string): void {

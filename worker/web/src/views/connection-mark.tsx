@@ -1,6 +1,7 @@
 // One small honest indicator of the connection to the server.
 
 import { computed } from "@preact/signals";
+import { address } from "../lib/route";
 import { channels } from "../lib/channel";
 import { health, healthError } from "../stores/session";
 
@@ -17,5 +18,9 @@ const mark = computed<Mark>(() => {
 
 export function ConnectionMark() {
     const { kind, word, detail } = mark.value;
-    return <span class={`connection ${kind}`} role="status" title={detail}><span class="dot" aria-hidden="true" />{word}</span>;
+    return (
+        <a class={`connection ${kind}`} href={address(["connection"])} title={detail}>
+            <span class="dot" aria-hidden="true" /><span role="status">{word}</span>
+        </a>
+    );
 }

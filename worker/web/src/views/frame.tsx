@@ -5,10 +5,17 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { locked } from "../lib/api";
 import { address, go, route } from "../lib/route";
+import { known } from "../stores/opened";
 import { started } from "../stores/session";
 import { Blank, Button } from "../parts/basics";
+import { unseen } from "../stores/notifications";
+import { ConnectionView } from "./connection";
+import { LaunchView } from "./launch";
+import { LaunchingView } from "./launching";
+import { KeyHelp, Toasts } from "./overlays";
 import { RunsView } from "./runs";
 import { RunView } from "./run";
+import { SettingsView } from "./settings";
 import { Sidebar } from "./sidebar";
 import { TokenPrompt } from "./token-prompt";
 
@@ -23,7 +30,11 @@ function Missing() {
 
 function pageOf(path: readonly string[]): Page {
     switch (path[0]) {
-    case "runs": return path[1] ? { title: path[1], view: RunView } : { title: "Runs", view: RunsView };
+    case "runs": return path[1] ? { title: known.value.get(path[1])?.taskId ?? path[1], view: RunView } : { title: "Runs", view: RunsView };
+    case "launch": return { title: "Launch", view: LaunchView };
+    case "launches": return { title: "Launching", view: LaunchingView };
+    case "settings": return { title: "Settings", view: SettingsView };
+    case "connection": return { title: "Connection", view: ConnectionView };
     default: return { title: "Not found", view: Missing };
     }
 }
@@ -37,6 +48,7 @@ export function Frame() {
     if (!started.value) return <div class="starting" aria-busy="true" />;
     const page = pageOf(path.length ? path : ["runs"]);
     const View = page.view;
+    document.title = `${unseen.value ? `(${unseen.value}) ` : ""}${page.title} · SSEBench`;
     return (
         <>
             {locked.value && <TokenPrompt />}
@@ -51,6 +63,8 @@ export function Frame() {
                     <main id="main" class="main" tabIndex={-1}><View key={page.view === RunView ? path[1] : undefined} /></main>
                 </div>
             </div>
+            <KeyHelp />
+            <Toasts />
         </>
     );
 }

@@ -6,6 +6,7 @@ import { dateTime, dollars, duration } from "../lib/format";
 import { address, go, route } from "../lib/route";
 import { Badge, Blank, Button, CopyButton, Notice, Tabs } from "../parts/basics";
 import { GradeMark, StatusMark } from "../parts/run-marks";
+import { Icon } from "../parts/icons";
 import { Splitter } from "../parts/splitter";
 import type { Run } from "../protocol";
 import type { Feed } from "../stores/feed";
@@ -13,8 +14,10 @@ import { feedOf } from "../stores/feed";
 import { known, openRun } from "../stores/opened";
 import { findRun } from "../stores/runs";
 import { change, settings } from "../stores/settings";
+import { isHosted } from "../stores/session";
 import { ChangesPane } from "./changes";
 import { DialogPane } from "./dialog";
+import { EndRunModal } from "./end-run";
 import { FilesPane } from "./files";
 import { GradePane } from "./grade";
 import { LogsPane } from "./logs";
@@ -112,6 +115,8 @@ function Areas({ feed }: { feed: Feed }) {
 
 function Head({ run, feed }: { run: Run; feed: Feed }) {
     const [details, setDetails] = useState(false);
+    const [ending, setEnding] = useState(false);
+    const live = run.source === "container" && !isHosted.value;
     const grade = feed.result.value?.patch_result?.status ?? run.grade;
     const now = settings.value;
     return (
@@ -132,6 +137,8 @@ function Head({ run, feed }: { run: Run; feed: Feed }) {
             </div>
             <span class="grow" />
             <div class="run-tools">
+                {live && <Button kind="quiet" icon={run.status === "running" ? "stop" : "trash"} label={run.status === "running" ? "Stop" : "Remove"} onClick={() => setEnding(true)} />}
+                <a class="button quiet" href={address(["compare", run.id])}><Icon name="compare" /><span>Compare</span></a>
                 <Button kind="quiet" icon="info" label="Details" onClick={() => setDetails(true)} />
                 <CopyButton text={() => location.href} label="Copy link" icon="link" />
                 <span class="wide-only">
@@ -139,6 +146,7 @@ function Head({ run, feed }: { run: Run; feed: Feed }) {
                     <Button kind="quiet" bare icon="bottom" label="Lower area" pressed={now.showBottom} onClick={() => change({ showBottom: !now.showBottom })} />
                 </span>
             </div>
+            {ending && <EndRunModal run={run} onClose={() => setEnding(false)} />}
             {details && <ProjectModal run={run} project={feed.project.value} onClose={() => setDetails(false)} />}
         </header>
     );

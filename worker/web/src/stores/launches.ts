@@ -1,0 +1,96 @@
+// Launches as the server tells them: state, output, and what becomes of them.
+
+import { signal } from "@preact/signals";
+import { request } from "../lib/api";
+import { Channel } from "../lib/channel";
+import { address, go, route } from "../lib/route";
+import { misfit } from "../lib/shape";
+import type { Launch } from "../protocol";
+import { LAUNCH } from "../protocol";
+import { Lines } from "./logs";
+import { note } from "./notifications";
+import { openRun } from "./opened";
+import { findRun, loadRuns } from "./runs";
+
+export interface LaunchEntry {
+    readonly id: string;
+    readonly lines: Lines;
+    state: Launch | null;
+    /** Lines that a new connection repeats before it brings new ones. */
+    repeated: number;
+}
+
+/** Launches by ID, in the order they came. */
+export const launches = signal<ReadonlyMap<string, LaunchEntry>>(new Map());
+/** Taken off the screen by hand: what still comes of them is not shown again. */
+const dismissed = new Set<string>();
+let channel: Channel | null = null;
+
+function entryOf(id: string): LaunchEntry {
+    const old = launches.peek().get(id);
+    if (old) return old;
+    const entry: LaunchEntry = { id, lines: new Lines(), state: null, repeated: 0 };
+    launches.value = new Map(launches.peek()).set(id, entry);
+    return entry;
+}
+
+function drop(id: string): void {
+    if (!launches.peek().has(id)) return;
+    const next = new Map(launches.peek());
+    next.delete(id);
+    launches.value = next;
+}
+
+/** A run exists now: it takes the place of its launch in the sidebar. */
+async function becomeRun(launch: Launch): Promise<void> {
+    const runId = launch.containerId;
+    if (!runId) return;
+    const watched = route.peek().path[0] === "launches" && route.peek().path[1] === launch.launch_id;
+    await findRun(runId).catch(() => null);
+    void loadRuns();
+    openRun(runId);
+    if (watched) go(address(["runs", runId, "logs"]), { replace: true });
+    await clear(launch.launch_id);
+}
+
+function receiveStatus(launch: Launch): void {
+    const entry = entryOf(launch.launch_id);
+    const before = entry.state?.status;
+    entry.state = launch;
+    launches.value = new Map(launches.peek());
+    if (launch.status === "running" && before !== "running") void becomeRun(launch);
+    if (launch.status === "failed" && before === "launching" && launch.error !== "Cancelled by user")
+        note(`Launch failed: ${launch.taskId}`, launch.error ?? "", address(["launches", launch.launch_id]));
+}
+
+function receive(message: Record<string, unknown>): void {
+    const id = message.launch_id;
+    if (typeof id !== "string" || dismissed.has(id)) return;
+    if (message.type === "status" && !misfit(LAUNCH, message.data)) receiveStatus(message.data as Launch);
+    else if (message.type === "cleared") drop(id);
+    else if (message.type === "log" && typeof message.data === "string") {
+        const entry = entryOf(id);
+        if (entry.repeated > 0) entry.repeated--;
+        else entry.lines.push(message.data);
+    }
+}
+
+export function startLaunches(): void {
+    channel ??= new Channel("launches", {
+        path: () => "launch/ws?heartbeat=1",
+        onMessage: receive,
+        // The server repeats every kept line: what is here already is skipped, not shown twice.
+        onOpen: () => launches.peek().forEach((entry) => (entry.repeated = entry.lines.total)),
+    });
+}
+
+export async function cancel(id: string): Promise<void> {
+    await request("launch/cancel", { method: "POST", body: { launch_id: id } });
+}
+
+/** Forget a launch here and on the server; a run that it started goes on. */
+export async function clear(id: string): Promise<void> {
+    dismissed.add(id);
+    drop(id);
+    await request("launch/clear", { method: "POST", body: { launch_id: id } }).catch(() => {});
+}
