@@ -287,11 +287,12 @@ wait_for_head(struct conn *c)
     if (c->in_at == c->in_len) {
         buffer_give(c);
         server_deadline_set(&c->deadline, LIMIT_IDLE_MS);
-        server_idle_add(&c->idle);
     } else if (!c->deadline.link) {
         /* Absolute: it began with the first byte and no further byte moves it. */
         server_deadline_set(&c->deadline, LIMIT_HEAD_MS);
     }
+    /* Half a head keeps no place either: at the cap the oldest goes. */
+    server_idle_add(&c->idle);
     http_watch(c, EV_READ);
 }
 
@@ -405,6 +406,7 @@ room_make(struct conn *c)
 static void
 head_read(struct conn *c)
 {
+    bool was_idle = c->in_at == c->in_len;
     ssize_t n;
 
     if (!room_make(c)) {
@@ -429,10 +431,8 @@ head_read(struct conn *c)
             http_watch(c, c->events & ~EV_READ);
         return;
     }
-    if (c->idle.listed) {
-        server_idle_remove(&c->idle);
+    if (was_idle)
         server_deadline_clear(&c->deadline);
-    }
     if (c->eof)
         http_abort(c);
     else

@@ -35,8 +35,9 @@ server_deadline_set(struct deadline *d, unsigned timeout_ms);
 void
 server_deadline_clear(struct deadline *d);
 
-/* Idle connections in the order in which they became idle: at the cap the oldest makes room
- * for a new one. Embedded in the connection, zeroed at first. */
+/* Connections between requests, or with half a head, in the order in which they came to wait:
+ * at the cap the oldest makes room for a new one. Embedded in the connection, zeroed at
+ * first. */
 struct idle_place {
     struct idle_place *prev, *next;
     bool listed;
