@@ -80,7 +80,8 @@ class Place:
         if knobs:
             env["SSEBENCH_STANDIN_KNOBS"] = json.dumps(knobs)
         return subprocess.run([STANDIN, *argv], cwd=self.checkout, env=env,
-                              capture_output=True, text=True, timeout=60, **more)
+                              capture_output=True, text=True, errors="replace", timeout=60,
+                              **more)
 
     def start_run(self, run_id, task="tinyjson-overflow-12", model="gpt-6.1-sol", agent="codex",
                   keep=True, **knobs):

@@ -179,7 +179,7 @@ def test_deep_links_show_the_page(shared):
     for path in ("/runs/" + RUN, "/launch", "/settings"):
         r = shared.get(path)
         assert r.status == 200 and r.header("Content-Type").startswith("text/html")
-    assert shared.get("/missing.js").status == 404
+    assert shared.get("/assets/missing.js").status == 404
     assert shared.post("/").status == 405
 
 

@@ -43,7 +43,7 @@ def each(shared):
 
 def read(*path):
     try:
-        with open(os.path.join(*path), encoding="utf-8") as f:
+        with open(os.path.join(*path), encoding="utf-8", newline="") as f:
             return f.read()
     except FileNotFoundError:
         return None

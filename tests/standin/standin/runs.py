@@ -21,7 +21,7 @@ def backend(options):
 def print_json(value, indent=None):
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     sys.stdout.flush()
-    os.write(1, b"") if not text else write_all(1, text.encode("utf-8", "surrogatepass") + b"\n")
+    write_all(1, text.encode("utf-8", "surrogateescape") + b"\n")
 
 
 def write_all(fd, data):
