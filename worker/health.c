@@ -26,9 +26,9 @@ static void
 put_runner(struct json_writer *w, const struct runs_listing *l, const char *backend)
 {
     json_key(w, "runner");
-    json_bool(w, !l->failing);
+    json_bool(w, l->error == NULL);
     json_key(w, "docker"); /* the name older clients read */
-    json_bool(w, !l->failing);
+    json_bool(w, l->error == NULL);
     json_key(w, "backend");
     json_cstring(w, backend);
     if (l->error != NULL) {

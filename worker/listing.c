@@ -48,24 +48,31 @@ note_failure(struct listing *l, const char *error, uint64_t failing_ms)
         l->failing_since_ms = since;
 }
 
-/* Since when is a fresh listing missed? One that was made after somebody began to miss it
- * satisfies him, however old it is by now. */
-static void
-note_age(struct listing *l, bool have, uint64_t age_ms, int64_t asked_ms)
+void
+listing_asked(struct listing *l)
 {
     int64_t now = iso_time_steady_ms();
 
-    if (have)
-        l->born_ms = now - (int64_t)age_ms;
-    if (have && age_ms <= LIMIT_LIST_AGE_MS)
+    if (l->want_since_ms == 0 && (!l->known || now - l->born_ms > LIMIT_LIST_AGE_MS))
+        l->want_since_ms = now;
+}
+
+/* Since when is a fresh listing missed? One that was made after somebody began to miss it
+ * satisfies him, however old it is by now. */
+static void
+note_age(struct listing *l, uint64_t age_ms)
+{
+    int64_t now = iso_time_steady_ms();
+
+    l->born_ms = now - (int64_t)age_ms;
+    if (age_ms <= LIMIT_LIST_AGE_MS)
         l->want_since_ms = 0;
-    else if (l->want_since_ms == 0 || (have && l->born_ms >= l->want_since_ms))
-        l->want_since_ms = asked_ms;
+    else if (l->want_since_ms == 0 || l->born_ms >= l->want_since_ms)
+        l->want_since_ms = now;
 }
 
 void
-listing_take(struct listing *l, const struct answer_runs_list *answer, int fd,
-             int64_t asked_ms)
+listing_take(struct listing *l, const struct answer_runs_list *answer, int fd)
 {
     if (answer == NULL) {
         note_failure(l, "The part of the server that runs the CLI is being restarted", 0);
@@ -82,7 +89,8 @@ listing_take(struct listing *l, const struct answer_runs_list *answer, int fd,
                      answer->failing_ms);
     else
         l->failing_since_ms = 0;
-    note_age(l, answer->status == ANSWER_OK, answer->age_ms, asked_ms);
+    if (answer->status == ANSWER_OK)
+        note_age(l, answer->age_ms);
 }
 
 static void
@@ -95,31 +103,36 @@ describe_failure(struct listing *l, const char *error, const char *detail,
     snprintf(l->described, sizeof l->described, "%s%s (since %s)", error, detail, since);
 }
 
+static int64_t
+slow_ms(const struct listing *l)
+{
+    return l->want_since_ms != 0 ? iso_time_steady_ms() - l->want_since_ms : 0;
+}
+
+bool
+listing_failing(const struct listing *l)
+{
+    return l->failing_since_ms != 0 || l->rubbish_since_ms != 0 ||
+           slow_ms(l) >= LISTING_SLOW_MS;
+}
+
 void
 listing_describe(struct listing *l, struct runs_listing *ret)
 {
-    int64_t now = iso_time_steady_ms();
-    int64_t slow_ms = l->want_since_ms != 0 ? now - l->want_since_ms : 0;
-
     ret->known = l->known;
     ret->supports_exec = !l->known || l->live.supports_exec;
     ret->backend = l->live.backend;
-    ret->age_ms = l->known ? (uint64_t)(now - l->born_ms) : 0;
+    ret->age_ms = l->known ? (uint64_t)(iso_time_steady_ms() - l->born_ms) : 0;
     ret->error = NULL;
-    ret->failing = true;
+    if (!listing_failing(l))
+        return;
     if (l->failing_since_ms != 0)
         describe_failure(l, l->error, "", l->failing_since_ms);
     else if (l->rubbish_since_ms != 0)
         describe_failure(l, "The CLI's run list is not usable: ", l->rubbish,
                          l->rubbish_since_ms);
-    else if (slow_ms >= (int64_t)LIMIT_LIST_AGE_MS)
-        describe_failure(l, "The CLI has not answered with a run list", "",
-                         iso_time_now_ms() - slow_ms);
     else
-        ret->failing = false;
-    if (!ret->failing)
-        return;
+        describe_failure(l, "The CLI has not answered with a run list", "",
+                         iso_time_now_ms() - slow_ms(l));
     ret->error = l->described;
-    ret->failing = l->failing_since_ms != 0 || l->rubbish_since_ms != 0 ||
-                   slow_ms >= LISTING_HANGS_MS;
 }

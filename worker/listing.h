@@ -9,7 +9,8 @@
 #include "worker/runs_live.h"
 
 #define LISTING_ERROR_SIZE 1024u
-#define LISTING_HANGS_MS 10000 /* a CLI that says nothing for so long counts as failing */
+#define LISTING_SLOW_MS 1900 /* a CLI that says nothing for so long is said to be failing: just
+                                below LIMIT_LIST_WAIT_MS, after which callers are answered */
 
 struct runs_listing;
 
@@ -30,11 +31,18 @@ struct listing {
 void
 listing_init(struct listing *l);
 
-/* An answer to RUNS_LIST (NULL: the broker is away), asked at `asked_ms` of the steady clock.
- * The descriptor stays the caller's; -1: none. */
+/* The CLI is being asked: from now on a fresh listing is missed, unless there is one. */
 void
-listing_take(struct listing *l, const struct answer_runs_list *answer, int fd,
-             int64_t asked_ms);
+listing_asked(struct listing *l);
+
+/* Is something wrong with the CLI? Then nobody should wait for it. */
+bool
+listing_failing(const struct listing *l);
+
+/* An answer to RUNS_LIST (NULL: the broker is away). The descriptor stays the caller's;
+ * -1: none. */
+void
+listing_take(struct listing *l, const struct answer_runs_list *answer, int fd);
 
 /* Fill in what is known: all but `scanned` and `generation`. */
 void

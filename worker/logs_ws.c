@@ -75,10 +75,7 @@ begin(void *ctx)
 static void
 begin_when_current(struct log_viewer *v)
 {
-    if (runs_current())
-        begin(v);
-    else
-        runs_wait(&v->wait, LIMIT_LIST_WAIT_MS, begin, v);
+    runs_wait(&v->wait, LIMIT_LIST_WAIT_MS, begin, v);
 }
 
 static void

@@ -146,10 +146,7 @@ run_source_find(struct run_source *s, const char *id, bool want_files,
 {
     *s = (struct run_source){.fd = -1, .want_files = want_files, .fn = fn, .ctx = ctx};
     message_string_set(s->id, sizeof s->id, id);
-    if (runs_current())
-        on_ready(s);
-    else
-        runs_wait(&s->wait, FIND_MS, on_ready, s);
+    runs_wait(&s->wait, FIND_MS, on_ready, s);
 }
 
 static void

@@ -18,7 +18,6 @@
 #include "worker/runs_results.h"
 #include "worker/worker.h"
 
-#define HOLD_MS 50         /* a finished round serves everyone who comes within it */
 #define POKE_MS 250        /* between two background looks at the listing */
 #define SLICE (128u * 1024u) /* bytes of summaries per turn of the loop: below 2 ms */
 
@@ -28,7 +27,6 @@ static struct {
     struct listing listing;
     bool live_pending;
     broker_ticket live_ticket;
-    int64_t live_asked_ms;
     bool poke_pending;
     int64_t poked_ms;
     /* finished runs */
@@ -48,8 +46,6 @@ static struct {
     /* who waits */
     struct runs_wait *waiting;
     bool round;
-    int64_t fresh_until_ms;
-    unsigned incarnation; /* of the broker that the newest round asked */
     ev_timer work, deadline;
 } runs;
 
@@ -90,7 +86,7 @@ on_listing(void *ctx, const void *answer, int *fds, unsigned n_fds)
 {
     runs.live_pending = false;
     runs.live_ticket = 0;
-    listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1, runs.live_asked_ms);
+    listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1);
     schedule_work();
 }
 
@@ -98,17 +94,19 @@ static void
 on_poked(void *ctx, const void *answer, int *fds, unsigned n_fds)
 {
     runs.poke_pending = false;
-    listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1, iso_time_steady_ms());
+    listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1);
 }
 
+/* Ask and wait for a fresh one; while the CLI hangs or fails, take what is known. */
 static void
 ask_listing(void)
 {
     broker_ticket ticket;
 
     runs.live_pending = true;
-    runs.live_asked_ms = iso_time_steady_ms();
-    ticket = broker_ask_runs_list(runs.listing.generation, false, on_listing, NULL);
+    listing_asked(&runs.listing);
+    ticket = broker_ask_runs_list(runs.listing.generation, listing_failing(&runs.listing),
+                                  on_listing, NULL);
     if (runs.live_pending)
         runs.live_ticket = ticket;
 }
@@ -124,6 +122,7 @@ runs_poke(void)
         return;
     runs.poked_ms = now;
     runs.poke_pending = true;
+    listing_asked(&runs.listing);
     broker_ask_runs_list(runs.listing.generation, true, on_poked, NULL);
 }
 
@@ -304,17 +303,8 @@ on_work(struct ev_loop *loop, ev_timer *w, int events)
     if (!runs.round || runs.live_pending || runs.scan_pending)
         return;
     runs.round = false;
-    runs.fresh_until_ms = iso_time_steady_ms() + HOLD_MS;
-    runs.incarnation = broker_link_incarnation();
     wake(true);
     arm_deadline();
-}
-
-bool
-runs_current(void)
-{
-    return runs.started && !runs.round && broker_link_up() &&
-           runs.incarnation == broker_link_incarnation() && iso_time_steady_ms() < runs.fresh_until_ms;
 }
 
 void
@@ -338,6 +328,8 @@ runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void
         if (!runs.scan_pending)
             ask_scan();
         schedule_work();
+    } else if (!runs.live_pending) {
+        ask_listing(); /* what this round heard is older than the newcomer */
     }
     arm_deadline();
 }
@@ -352,7 +344,6 @@ runs_wait_cancel(struct runs_wait *w)
 void
 runs_expire(void)
 {
-    runs.fresh_until_ms = 0;
     if (!runs.round)
         return;
     if (runs.live_pending)

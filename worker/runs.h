@@ -59,7 +59,6 @@ struct runs_listing {
     const char *backend;  /* NULL: unknown */
     uint64_t age_ms;      /* of the listing; 0 while unknown */
     const char *error;    /* NULL: nothing is wrong; else the reason and since when */
-    bool failing;         /* the newest attempt failed (health: runner is false) */
     bool scanned;         /* the finished runs are complete */
     uint64_t generation;  /* changes with every visible change of the rows */
 };
@@ -73,12 +72,9 @@ struct runs_wait {
     void *ctx;
 };
 
-/* True when the table is as current as an answer must be (LIMIT_LIST_AGE_MS). */
-bool
-runs_current(void);
-
-/* Call `ready` from the loop (never from here) once the table is current, or after
- * `limit_ms` with what is there. */
+/* Call `ready` from the loop (never from here) once the table is as new as the broker has it,
+ * or after `limit_ms` with what is there. Nobody is answered from an older look: a run that
+ * one worker has shown as over must not go on in the next answer of another worker. */
 void
 runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void *ctx);
 

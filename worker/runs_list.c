@@ -207,8 +207,6 @@ handle_containers(struct exchange *x)
 
     if (error != NULL)
         exchange_error(x, 400, error, NULL);
-    else if (runs_current())
-        answer_list(x, &query);
     else
         wait_for_table(x, &query, LIMIT_LIST_WAIT_MS, on_list_ready,
                        "Failed to list containers");
@@ -217,8 +215,5 @@ handle_containers(struct exchange *x)
 void
 handle_container(struct exchange *x)
 {
-    if (runs_current())
-        answer_run(x);
-    else
-        wait_for_table(x, NULL, FIND_MS, on_run_ready, "Failed to get container");
+    wait_for_table(x, NULL, FIND_MS, on_run_ready, "Failed to get container");
 }
