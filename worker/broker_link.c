@@ -29,7 +29,6 @@ static struct {
     ev_io readable;
     int fd; /* -1: the broker is away */
     bool greeted;
-    unsigned incarnation;
     uint32_t next_seq;
     struct pending pending[LIMIT_BROKER_PENDING];
     struct watched_child *children;
@@ -54,7 +53,6 @@ lose_broker(const char *why)
     ev_io_stop(link_state.loop, &link_state.readable);
     close(link_state.fd);
     link_state.fd = -1;
-    link_state.incarnation++;
     link_state.greeted = false;
     link_state.children = NULL;
     for (size_t i = 0; i < LIMIT_BROKER_PENDING; i++) {
@@ -227,12 +225,6 @@ bool
 broker_link_up(void)
 {
     return link_state.fd >= 0;
-}
-
-unsigned
-broker_link_incarnation(void)
-{
-    return link_state.incarnation;
 }
 
 void

@@ -31,11 +31,6 @@ broker_link_replace(int channel_fd);
 bool
 broker_link_up(void);
 
-/* Changes whenever a broker is lost or another one comes: what an earlier one gave out
- * (references, generations) may mean nothing any more. */
-unsigned
-broker_link_incarnation(void);
-
 /* Never call the callback of this request; what still comes for it is closed. */
 void
 broker_cancel(broker_ticket ticket);
