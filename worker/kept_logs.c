@@ -5,7 +5,6 @@
 #include <ev.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/limits.h"
@@ -125,11 +124,10 @@ on_turn(struct ev_loop *loop, ev_timer *w, int events)
 static void
 take_file(struct kept_file *file, int *fds, unsigned n_fds)
 {
-    struct stat st;
-    if (n_fds == 1 && fstat(fds[0], &st) == 0 && S_ISREG(st.st_mode)) {
-        file->fd = fds[0];
-        fds[0] = -1;
-    }
+    if (n_fds != 1)
+        return;
+    file->fd = fds[0]; /* a regular file, says the broker; fstat is no call of a worker */
+    fds[0] = -1;
 }
 
 static void

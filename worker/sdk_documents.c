@@ -36,6 +36,8 @@ fill_body(void *ctx, struct buf *out, bool *ret_ends)
         out->len--;
     }
     d->begun = true;
+    if (more == 1) /* most are over with the first slice: then the message is one frame */
+        more = d->source.fill(d->source.ctx, out);
     *ret_ends = more == 0;
     return more;
 }
