@@ -367,7 +367,7 @@ def test_a_slow_viewer_does_not_hold_up_the_others(live):
 @pytest.mark.once
 def test_the_end_of_a_live_run(start, place):
     server = start()
-    run = place.start_run("short-run", agent_seconds=3)
+    run = place.start_run("short-run", agent_seconds=3, keep=False)
     process.wait_for(lambda: "short-run" in [r["id"] for r in server.runs()],
                      what="the run in the list")
     with server.websocket("/api/containers/short-run/logs-ws") as ws:
@@ -480,7 +480,7 @@ def test_a_run_without_files_tells_what_there_is(start, place):
 @pytest.mark.once
 def test_a_live_run_is_connecting_until_it_is_over(start, place):
     server = start()
-    run = place.start_run("live-data", agent_seconds=4)
+    run = place.start_run("live-data", agent_seconds=4, keep=False)
     process.wait_for(lambda: "live-data" in [r["id"] for r in server.runs()],
                      what="the run in the list")
     with server.websocket("/api/containers/live-data/sdk-ws", timeout=60) as ws:
