@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <openssl/evp.h>
 #include <zlib.h>
 
 #include "common/buf.h"
 #include "worker/exchange.h"
+#include "worker/gzip.h"
 #include "worker/page_assets.h"
 
 #define INDEX_NAME "/index.html"
@@ -144,30 +144,6 @@ page_init(const char *base_path)
     return err;
 }
 
-/* Is `name` in a comma-separated list, with a weight other than 0? (RFC 9110, 12.5.3) */
-static bool
-accepts(struct span list, const char *name)
-{
-    size_t name_len = strlen(name);
-    const char *at = list.at, *end = list.at ? list.at + list.len : NULL;
-    while (at < end) {
-        const char *stop = memchr(at, ',', (size_t)(end - at));
-        if (!stop)
-            stop = end;
-        while (at < stop && (*at == ' ' || *at == '\t'))
-            at++;
-        size_t left = (size_t)(stop - at);
-        if (left >= name_len && strncasecmp(at, name, name_len) == 0) {
-            const char *q = at + name_len;
-            if (q == stop || *q == ' ' || *q == ';')
-                return memmem(q, (size_t)(stop - q), "q=0", 3) == NULL ||
-                       memmem(q, (size_t)(stop - q), "q=0.", 4) != NULL;
-        }
-        at = stop + 1;
-    }
-    return false;
-}
-
 /* Tags are compared weakly: a quoted tag anywhere in the list, or "*" (RFC 9110, 13.1.2). */
 static bool
 is_known(struct span list, const char *etag)
@@ -193,7 +169,7 @@ answer_asset(struct exchange *x, const struct page_asset *asset)
         exchange_static(x, 304, NULL, NULL, 0);
         return;
     }
-    if (asset->gzip && accepts(request->accept_encoding, "gzip")) {
+    if (asset->gzip && gzip_accepted(request)) {
         exchange_header(x, "Content-Encoding", "gzip");
         exchange_static(x, 200, asset->type, asset->gzip,
                         (size_t)(asset->gzip_end - asset->gzip));
