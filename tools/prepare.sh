@@ -68,8 +68,12 @@ need_modules() {
 # Build into $build; further arguments go to `meson setup` when the folder is new.
 need_build() {
     need_modules "$top/worker/web"
-    [ -f "$build/build.ninja" ] || meson setup "$build" "$top" "$@" >&2 || exit 1
+    mkdir -p "$build"
     log=$build/last-build.log
+    [ -f "$build/build.ninja" ] || meson setup "$build" "$top" "$@" >"$log" 2>&1 || {
+        tail -n 40 "$log" >&2
+        exit 1
+    }
     ninja -C "$build" >"$log" 2>&1 || {
         tail -n 60 "$log" >&2
         exit 1

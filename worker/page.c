@@ -179,10 +179,13 @@ answer_asset(struct exchange *x, const struct page_asset *asset)
                     (size_t)(asset->plain_end - asset->plain));
 }
 
-/* A path without an extension is a place in the page, not a file of it. */
+/* A path without an extension is a place in the page, not a file of it; so is every path that
+ * names runs, whose IDs may hold dots. */
 static bool
 is_place(const char *path)
 {
+    if (strncmp(path, "/runs/", 6) == 0 || strncmp(path, "/compare/", 9) == 0)
+        return true;
     return strchr(strrchr(path, '/'), '.') == NULL && strncmp(path, "/assets/", 8) != 0;
 }
 
