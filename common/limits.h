@@ -58,6 +58,26 @@
 #define LIMIT_SCAN_DEPTH 32u              /* directory levels below a results root */
 #define LIMIT_ROOTS 16u                   /* results roots */
 
+/* --- launches (broker, keeper, worker) --------------------------------------------------------- */
+#define LIMIT_LAUNCHES 1000u             /* remembered, ended ones included; then the oldest
+                                            ended ones go */
+#define LIMIT_LAUNCH_POLL_MS 2000u       /* contract 10.2: is the run listed yet? */
+#define LIMIT_LAUNCH_GRACE_MS 30000u     /* SIGTERM to SIGKILL: over the 20 s the CLI gives its
+                                            container */
+#define LIMIT_LAUNCH_OUTPUT (64u * 1024u * 1024u) /* bytes of output on disk; past it the older
+                                            half is dropped, and the cut is told */
+#define LIMIT_LAUNCH_HELD (1024u * 1024u) /* bytes kept in memory while the disk is full */
+#define LIMIT_LAUNCH_LINES 5000u         /* contract 10.2: lines served of one launch */
+#define LIMIT_LAUNCH_TAIL (8u * 1024u * 1024u) /* bytes in which they are looked for */
+#define LIMIT_LAUNCH_TELL_MS 10u         /* between two looks at who has grown */
+#define LIMIT_LAUNCH_START_MS 10000u     /* a keeper that has not reported by then failed */
+#define LIMIT_LAUNCHABLES_AGE_MS 250u    /* the checkout is not read more often */
+#define LIMIT_LAUNCHABLES_FILE (1024u * 1024u) /* bytes of one YAML file */
+#define LIMIT_LAUNCHABLES 20000u         /* names of one kind */
+#define LIMIT_CATALOG (16u * 1024u * 1024u) /* bytes of a manifest; the pilot's has 160 KB */
+#define LIMIT_CATALOG_MS 10000u          /* contract 8: fetching it */
+#define LIMIT_DOCTOR_AGE_MS 15000u       /* contract 10.2 */
+
 /* --- processes ------------------------------------------------------------------------------- */
 #define LIMIT_WORKERS 64u
 #define LIMIT_WORKER_MEMORY (2048ul * 1024u * 1024u) /* bytes of address space: several times

@@ -27,6 +27,23 @@ static const struct message_shape shapes[MESSAGE_TYPES] = {
                           ASK(request_peer_uid, 1, answer_peer_uid, 0)},
     [MESSAGE_EVENT_CHILD] = {.name = "EVENT_CHILD",
                              .event_len = sizeof(struct event_child)},
+    [MESSAGE_LAUNCHABLES] = {.name = "LAUNCHABLES",
+                             ASK(request_launchables, 0, answer_launchables, 1)},
+    [MESSAGE_CATALOG] = {.name = "CATALOG", ASK(request_plain, 0, answer_document, 1)},
+    [MESSAGE_DOCTOR] = {.name = "DOCTOR", ASK(request_plain, 0, answer_document, 1)},
+    [MESSAGE_LAUNCH] = {.name = "LAUNCH", ASK(request_launch, 0, answer_launch, 0)},
+    [MESSAGE_LAUNCH_CANCEL] = {.name = "LAUNCH_CANCEL",
+                               ASK(request_launch_ref, 0, answer_plain, 0)},
+    [MESSAGE_LAUNCH_CLEAR] = {.name = "LAUNCH_CLEAR",
+                              ASK(request_launch_ref, 0, answer_plain, 0)},
+    [MESSAGE_LAUNCH_WATCH] = {.name = "LAUNCH_WATCH",
+                              ASK(request_launch_watch, 0, answer_plain, 0)},
+    [MESSAGE_LAUNCH_OUTPUT] = {.name = "LAUNCH_OUTPUT",
+                               ASK(request_launch_ref, 0, answer_launch_output, 1)},
+    [MESSAGE_EVENT_LAUNCH] = {.name = "EVENT_LAUNCH",
+                              .event_len = sizeof(struct event_launch)},
+    [MESSAGE_EVENT_LAUNCH_OUTPUT] = {.name = "EVENT_LAUNCH_OUTPUT",
+                                     .event_len = sizeof(struct event_launch_output)},
 };
 
 const struct message_shape *

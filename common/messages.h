@@ -18,12 +18,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/launch.h"
+
 #define MESSAGES_VERSION 1u
 
 #define MESSAGE_ID_SIZE 65u     /* run ID: 64 characters and NUL */
 #define MESSAGE_NAME_SIZE 129u  /* task, agent: 128 characters and NUL */
 #define MESSAGE_MODEL_SIZE 257u /* model: may hold '/' */
 #define MESSAGE_ERROR_SIZE 512u /* text for people, never interpreted */
+#define MESSAGE_LAUNCH_ID_SIZE 37u /* a UUID and NUL */
+#define MESSAGE_COMMAND_SIZE 2048u /* a command line for people, cut with "..." */
 
 /* Requests have an answer of the same type; events have none. */
 enum message_type {
@@ -38,6 +42,16 @@ enum message_type {
     MESSAGE_CHILD_END,     /* end a follower this worker started */
     MESSAGE_PEER_UID,      /* who owns the other end of this connection */
     MESSAGE_EVENT_CHILD,   /* event: a follower ended */
+    MESSAGE_LAUNCHABLES,   /* what can be launched, as the checkout has it now */
+    MESSAGE_CATALOG,       /* the manifest's bytes: a file's descriptor, or fetched */
+    MESSAGE_DOCTOR,        /* the CLI's report on its host */
+    MESSAGE_LAUNCH,        /* start a run, or queue it */
+    MESSAGE_LAUNCH_CANCEL, /* end one that has no run yet */
+    MESSAGE_LAUNCH_CLEAR,  /* forget one, or all */
+    MESSAGE_LAUNCH_WATCH,  /* tell me of launches; its answer follows what is already due */
+    MESSAGE_LAUNCH_OUTPUT, /* read-only descriptor of a launch's output */
+    MESSAGE_EVENT_LAUNCH,  /* event: a launch is there, or changed */
+    MESSAGE_EVENT_LAUNCH_OUTPUT, /* event: its output grew */
     MESSAGE_TYPES
 };
 
@@ -132,6 +146,37 @@ struct request_peer_uid {
     struct message_head head;
 };
 
+/* LAUNCHABLES */
+struct request_launchables {
+    struct message_head head;
+    uint64_t generation; /* of the names the worker holds; 0: none */
+};
+
+/* CATALOG, DOCTOR */
+struct request_plain {
+    struct message_head head;
+};
+
+/* LAUNCH. Nobody's word is taken: every field is checked against what the checkout lists. */
+struct request_launch {
+    struct message_head head;
+    struct launch_fields fields; /* policy/launch.h */
+    uint8_t key[32];             /* digest of the client's Idempotency-Key; zero: none */
+};
+
+/* LAUNCH_CANCEL, LAUNCH_CLEAR ("": all), LAUNCH_OUTPUT */
+struct request_launch_ref {
+    struct message_head head;
+    char launch_id[MESSAGE_LAUNCH_ID_SIZE];
+    uint8_t reserved[3];
+};
+
+struct request_launch_watch {
+    struct message_head head;
+    uint32_t full; /* 0: only what was not told yet; 1: every launch */
+    uint32_t reserved;
+};
+
 /* --- answers ------------------------------------------------------------------------- */
 
 struct answer_hello {
@@ -212,6 +257,44 @@ struct answer_peer_uid {
     uint32_t uid;
 };
 
+/* One descriptor (sealed memfd of launchable records) iff OK and the generation differs. */
+struct answer_launchables {
+    struct message_head head;
+    uint32_t status;
+    uint8_t has_catalog; /* one is configured */
+    uint8_t has_local;   /* there are local tasks */
+    uint8_t reserved[2];
+    uint64_t generation;
+    uint64_t size;
+};
+
+/* One descriptor iff OK. Bytes are unparsed and hostile. */
+struct answer_document {
+    struct message_head head;
+    uint32_t status; /* NOT_FOUND: no catalog is configured */
+    uint32_t reserved;
+    uint64_t size;
+    char error[MESSAGE_ERROR_SIZE];
+};
+
+struct answer_launch {
+    struct message_head head;
+    uint32_t status;  /* REFUSED: `error` is the exact text for the client */
+    uint32_t reserved;
+    char launch_id[MESSAGE_LAUNCH_ID_SIZE];
+    uint8_t padding[3];
+    char error[MESSAGE_ERROR_SIZE];
+};
+
+/* One descriptor iff OK. Offsets in it only grow: what is dropped leaves a hole. */
+struct answer_launch_output {
+    struct message_head head;
+    uint32_t status;
+    uint32_t reserved;
+    uint64_t size; /* bytes so far */
+    uint64_t cut;  /* nothing is kept before this offset */
+};
+
 /* --- events ---------------------------------------------------------------------------- */
 
 /* A follower ended. Bytes may still be in its pipe: read to the end of file first. */
@@ -221,6 +304,46 @@ struct event_child {
     int32_t exit_status; /* 0..255, or 128 + signal */
     uint32_t reserved;
 };
+
+enum launch_state {
+    LAUNCH_QUEUED = 1, /* waits for a place; nothing was started */
+    LAUNCH_LAUNCHING,  /* the CLI works, the backend does not list its run yet */
+    LAUNCH_RUNNING,    /* the backend has listed it once */
+    LAUNCH_FAILED,     /* it ended without that, or was cancelled; see `error` */
+    LAUNCH_CLEARED,    /* forgotten: the last event of a launch */
+    LAUNCH_STATES
+};
+
+struct event_launch {
+    struct message_head head;
+    int64_t start_ms;      /* since 1970 */
+    int64_t end_ms;        /* when the CLI ended; 0: it has not */
+    uint64_t output_size;
+    uint64_t output_cut;   /* nothing is kept before this offset */
+    int32_t exit_status;   /* 0..255, 128 + signal; -1: not known */
+    uint32_t position;     /* LAUNCH_QUEUED: 1 is next */
+    uint32_t output_error; /* errno of the newest attempt to keep output; 0: fine */
+    uint8_t state;         /* enum launch_state */
+    uint8_t interrupted;   /* FAILED because the machine or its keeper went away */
+    uint8_t reserved[2];
+    char launch_id[MESSAGE_LAUNCH_ID_SIZE];
+    char task[MESSAGE_NAME_SIZE];
+    char command[MESSAGE_COMMAND_SIZE];
+    char error[MESSAGE_ERROR_SIZE];
+    uint8_t padding[2];
+};
+
+struct event_launch_output {
+    struct message_head head;
+    uint64_t size;
+    uint64_t cut;
+    char launch_id[MESSAGE_LAUNCH_ID_SIZE];
+    uint8_t padding[3];
+};
+
+/* A launchables memfd: records without a gap, each a letter and NUL-terminated fields.
+ * 'm' name (model), 'a' name (agent), 't' name (local task), 'p' name, enabled "0"/"1", hook,
+ * llm "0"/"1" (plugin). */
 
 /* --- what a results memfd holds ----------------------------------------------------------- */
 
