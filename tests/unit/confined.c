@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -75,12 +76,15 @@ confined_enter(enum starter starter, int say_fd, uint32_t *ret_fences)
     dup2(say_fd, STDERR_FILENO);
     signal(SIGPIPE, on_signal);
     log_init("worker.1", -1, LOG_LEVEL_INFO);
-    if (is_root() && starter == AS_ROOT)
+    if (is_root() && starter == AS_ROOT) {
         s.drop_uid = s.drop_gid = NOBODY;
-    else if (is_root() &&
-             (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) ||
-              setresuid(NOBODY, NOBODY, NOBODY) != 0))
+        if (setgroups(2, (gid_t[2]){1, 2}) != 0) /* something to lose */
+            _exit(ENTER_FAILED);
+    } else if (is_root() &&
+               (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) ||
+                setresuid(NOBODY, NOBODY, NOBODY) != 0))
         _exit(ENTER_FAILED);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* as the master's start of a worker does */
     if (sandbox_worker_enter(&s, ret_fences) != 0)
         _exit(ENTER_FAILED);
 }
