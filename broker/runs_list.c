@@ -20,11 +20,11 @@
 #include "broker/dispatch.h"
 #include "common/limits.h"
 
-#define MARGIN_MS 100u  /* begin that much earlier than the last call's duration asks for */
+#define MARGIN_MS 100u  /* be done that much earlier than promised: others need time too */
 #define PAUSE_MS 250u   /* between two calls, however slow the CLI is */
 
-/* A request that waits for the attempt under way. All wait equally long, so the list is in
- * the order of deadlines. */
+/* A request that waits for the call under way. All wait equally long or until that call is
+ * overdue, so the list is in the order of deadlines. */
 struct waiter {
     STAILQ_ENTRY(waiter) link;
     struct ask ask;
@@ -77,15 +77,22 @@ has_just_failed(const struct runs_list *list, uint64_t now)
            now - list->failed_ms <= LIMIT_LIST_AGE_MS;
 }
 
-/* The call under way takes so much longer than the last one that people should be told. */
-static bool
-is_overdue(const struct runs_list *list, uint64_t now)
+/* When the call under way has taken so much longer than the last one that people should be
+ * told. */
+static uint64_t
+overdue_ms(const struct runs_list *list)
 {
     uint64_t patience_ms = 2 * list->took_ms;
 
-    if (patience_ms < LIMIT_LIST_WAIT_MS)
-        patience_ms = LIMIT_LIST_WAIT_MS;
-    return list->calling && now - list->called_ms >= patience_ms;
+    if (patience_ms < LIMIT_LIST_WAIT_MS - MARGIN_MS)
+        patience_ms = LIMIT_LIST_WAIT_MS - MARGIN_MS;
+    return list->called_ms + patience_ms;
+}
+
+static bool
+is_overdue(const struct runs_list *list, uint64_t now)
+{
+    return list->calling && now >= overdue_ms(list);
 }
 
 static void
@@ -98,7 +105,7 @@ describe_failure(const struct runs_list *list, uint64_t now, struct answer_runs_
     } else if (is_overdue(list, now)) {
         since = list->called_ms;
         snprintf(a->error, sizeof a->error, "`ssebench runs list` has not answered for %u s",
-                 (unsigned)((now - since) / 1000));
+                 (unsigned)((now - since + 500) / 1000));
     } else {
         return;
     }
@@ -292,11 +299,14 @@ static int
 wait_for_call(struct runs_list *list, const struct ask *ask, uint64_t generation_held)
 {
     struct waiter *w = malloc(sizeof *w);
+    uint64_t deadline_ms = broker_now_ms() + LIMIT_LIST_WAIT_MS - MARGIN_MS;
 
     if (w == NULL)
         return -ENOMEM;
+    if (deadline_ms > overdue_ms(list))
+        deadline_ms = overdue_ms(list); /* then there is something to say */
     *w = (struct waiter){.ask = *ask, .generation_held = generation_held,
-                         .deadline_ms = broker_now_ms() + LIMIT_LIST_WAIT_MS};
+                         .deadline_ms = deadline_ms};
     STAILQ_INSERT_TAIL(&list->waiters, w, link);
     if (STAILQ_FIRST(&list->waiters) == w)
         schedule_deadline(list);

@@ -177,10 +177,10 @@ a_hang_is_told_and_nobody_waits_twice(void **state)
     a = list_with(0, true); /* never waits */
     assert_int_equal(a->status, ANSWER_OK);
     n_before = count_calls("runs list --json");
-    a = list_with(0, false); /* waits for LIMIT_LIST_WAIT_MS */
+    a = list_with(0, false); /* waits, but not for ever */
     assert_int_equal(a->status, ANSWER_OK);
-    assert_true(a->failing_ms >= LIMIT_LIST_WAIT_MS);
-    assert_true(a->age_ms >= LIMIT_LIST_WAIT_MS);
+    assert_true(a->failing_ms > 0);
+    assert_true(a->age_ms >= a->failing_ms);
     assert_non_null(strstr(a->error, "`ssebench runs list` has not answered for"));
     for (int i = 0; i < 50; i++) /* would be 100 s, and fail the test, if each waited */
         a = list_with(0, false);
