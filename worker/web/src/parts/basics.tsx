@@ -34,11 +34,15 @@ export function Badge({ tone = "plain", children, title }: { tone?: Tone; childr
 }
 
 /** What stands in an empty pane: nothing yet, loading, or what went wrong. */
-export function Blank({ title, children, busy, tone }: { title: string; children?: ComponentChildren; busy?: boolean; tone?: Tone }) {
+export function Blank({ title, children, busy, tone, top }: {
+    title: string; children?: ComponentChildren; busy?: boolean; tone?: Tone;
+    /** The whole view is blank: the title is its heading. */
+    top?: boolean;
+}) {
     return (
         <div class={`blank ${tone ?? ""}`} role={tone === "bad" ? "alert" : "status"}>
             {busy && <span class="spinner" aria-hidden="true" />}
-            <p class="blank-title">{title}</p>
+            {top ? <h1 class="blank-title">{title}</h1> : <p class="blank-title">{title}</p>}
             {children && <div class="blank-text">{children}</div>}
         </div>
     );

@@ -22,7 +22,7 @@ export function LongText({ text, name, first = FIRST, className = "" }: Props) {
     const cut = text.length > shown * 1.2;
     return (
         <div class="long-text">
-            <pre class={className}>{cut ? text.slice(0, shown) : text}</pre>
+            <pre class={className} tabIndex={className.includes("wrap") ? undefined : 0}>{cut ? text.slice(0, shown) : text}</pre>
             <div class="long-text-tools">
                 {cut && <span class="dim">{bytes(shown)} of {bytes(text.length)}</span>}
                 {cut && <Button kind="quiet" label={text.length - shown > MORE ? `Show ${bytes(MORE)} more` : "Show all"}

@@ -87,6 +87,7 @@ export class VirtualList extends Component<Props, { beat: number }> {
     override componentWillReceiveProps(next: Props): void {
         if (next.epoch === this.props.epoch && next.estimate === this.props.estimate) return;
         this.heights = new Heights(next.estimate);
+        this.heights.resize(next.count);
         if (next.epoch !== this.props.epoch) this.place(0);
     }
 
@@ -111,13 +112,18 @@ export class VirtualList extends Component<Props, { beat: number }> {
         const element = this.scroller.current;
         this.top = Math.max(0, Math.min(top, this.maxTop));
         if (!element) return;
-        const spacer = element.querySelector<HTMLElement>(":scope > .spacer");
-        if (spacer) spacer.style.height = `${this.physical}px`;
+        this.stretch();
         const target = this.scaled && this.maxTop > 0
             ? (this.top / this.maxTop) * (this.physical - this.view) : this.top;
         element.scrollTop = target;
         this.physicalTop = element.scrollTop;
         if (!this.scaled) this.top = this.physicalTop;
+    }
+
+    /** The height is written here only: rendering it too would lose changes made in between. */
+    private stretch(): void {
+        const spacer = this.scroller.current?.querySelector<HTMLElement>(":scope > .spacer");
+        if (spacer) spacer.style.height = `${this.physical}px`;
     }
 
     private readonly onScroll = (): void => {
@@ -205,6 +211,7 @@ export class VirtualList extends Component<Props, { beat: number }> {
     }
 
     private afterRender(): void {
+        this.stretch();
         const seen = new Set<Element>();
         for (const element of this.scroller.current!.querySelectorAll(":scope > .spacer > .rows > [data-row]")) {
             seen.add(element);
@@ -249,7 +256,7 @@ export class VirtualList extends Component<Props, { beat: number }> {
             <div class={`virtual ${props.className ?? ""}`} ref={this.scroller} onScroll={this.onScroll} tabIndex={0}
                 role={props.role ?? "region"} aria-label={props.label} onKeyDown={props.onKeyDown}>
                 {props.head}
-                <div class="spacer" style={{ height: `${this.physical}px` }} role="presentation">
+                <div class="spacer" role="presentation">
                     <div class="rows" style={{ transform: `translateY(${shift}px)` }} role="presentation">{rows}</div>
                 </div>
                 {props.foot}

@@ -12,7 +12,7 @@ const REFRESH_MS = 4_000;
 
 export const FILTERS = ["q", "task", "model", "agent", "status", "grade"] as const;
 export type FilterName = (typeof FILTERS)[number];
-export const SORTS = ["started", "task", "model", "agent", "status", "grade", "spend", "duration"] as const;
+export const SORTS = ["created", "task", "model", "agent", "status", "grade", "spend", "duration"] as const;
 export type SortName = (typeof SORTS)[number];
 
 export interface ListQuery {
@@ -26,7 +26,7 @@ export interface ListQuery {
 export const listQuery = computed<ListQuery>(() => {
     const { query } = route.value;
     const filters = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? ""])) as Record<FilterName, string>;
-    const sort = SORTS.find((name) => name === query.get("sort")) ?? "started";
+    const sort = SORTS.find((name) => name === query.get("sort")) ?? "created";
     return { filters, sort, order: query.get("order") === "asc" ? "asc" : "desc", recent: query.has("recent") };
 });
 
@@ -77,7 +77,7 @@ async function fetchPage(query: ListQuery, offset: number, limit: number): Promi
 }
 
 const FIELDS: Record<SortName, (run: Run) => string | number> = {
-    started: (run) => run.startedAt ?? run.createdAt,
+    created: (run) => run.startedAt ?? run.createdAt,
     task: (run) => run.taskId,
     model: (run) => run.model,
     agent: (run) => run.agent,
@@ -174,6 +174,6 @@ export function watchRuns(): () => void {
 
 /** One run by its ID, wherever it is listed. */
 export async function findRun(id: string): Promise<Run | null> {
-    const answer = await fetchPage({ filters: { q: id, task: "", model: "", agent: "", status: "", grade: "" }, sort: "started", order: "desc", recent: false }, 0, 50);
+    const answer = await fetchPage({ filters: { q: id, task: "", model: "", agent: "", status: "", grade: "" }, sort: "created", order: "desc", recent: false }, 0, 50);
     return answer.containers.find((run) => run.id === id) ?? null;
 }

@@ -74,9 +74,9 @@ function ToolBody({ entry, open, onToggle }: { entry: ToolEntry; open: boolean; 
     const name = `entry-${entry.seq}`;
     return (
         <Fold label={open ? "Arguments and result" : gist(entry.args) || "Arguments and result"} open={open} onToggle={onToggle}>
-            {args && <><h4>Arguments</h4><LongText text={args} name={`${name}-args.txt`} /></>}
-            {entry.result !== null && <><h4>Result</h4><LongText text={entry.result} name={`${name}-result.txt`} /></>}
-            {entry.error !== null && <><h4>Error</h4><LongText text={entry.error} name={`${name}-error.txt`} className="bad" /></>}
+            {args && <><div class="part-name">Arguments</div><LongText text={args} name={`${name}-args.txt`} /></>}
+            {entry.result !== null && <><div class="part-name">Result</div><LongText text={entry.result} name={`${name}-result.txt`} /></>}
+            {entry.error !== null && <><div class="part-name">Error</div><LongText text={entry.error} name={`${name}-error.txt`} className="bad" /></>}
             {entry.status === "running" && <p class="dim">Still running.</p>}
         </Fold>
     );

@@ -25,7 +25,7 @@ export const sidebarOpen = signal(false);
 interface Page { readonly title: string; readonly view: ComponentType }
 
 function Missing() {
-    return <Blank title="There is nothing at this address"><a href={address(["runs"])}>To the run list</a></Blank>;
+    return <Blank top title="There is nothing at this address"><a href={address(["runs"])}>To the run list</a></Blank>;
 }
 
 function pageOf(path: readonly string[]): Page {

@@ -57,10 +57,10 @@ function ReviewStep() {
         <>
             <dl class="review-rows">
                 {rows.map(([name, value, at]) => (
-                    <div key={name}><dt>{name}</dt><dd>{value}</dd><Button kind="quiet" label="Edit" aria-label={`Edit ${name}`} onClick={() => (wizard.step.value = at)} /></div>
+                    <div key={name}><dt>{name}</dt><dd>{value}</dd><dd><Button kind="quiet" label="Edit" aria-label={`Edit ${name}`} onClick={() => (wizard.step.value = at)} /></dd></div>
                 ))}
             </dl>
-            <h3>Command</h3>
+            <h2 class="section-title">Command</h2>
             <div class="command"><pre tabIndex={0}>{commands.join("\n")}{tasks.length > 3 ? `\n... and ${tasks.length - 3} more` : ""}</pre><CopyButton text={() => tasks.map(wizard.commandFor).join("\n")} /></div>
         </>
     );
@@ -110,9 +110,9 @@ export function LaunchView() {
         ];
         return () => unbind.forEach((undo) => undo());
     });
-    if (isHosted.value) return <Blank title="This server is read-only">Launching is off on a hosted server.</Blank>;
-    if (wizard.loadError.value) return <Blank tone="bad" title="Failed to load configuration">{wizard.loadError.value}<p><Button label="Try again" onClick={() => void wizard.loadChoices()} /></p></Blank>;
-    if (!wizard.config.value) return <Blank busy title="Loading what can be launched" />;
+    if (isHosted.value) return <Blank top title="This server is read-only">Launching is off on a hosted server.</Blank>;
+    if (wizard.loadError.value) return <Blank top tone="bad" title="Failed to load configuration">{wizard.loadError.value}<p><Button label="Try again" onClick={() => void wizard.loadChoices()} /></p></Blank>;
+    if (!wizard.config.value) return <Blank top busy title="Loading what can be launched" />;
     const Body = BODIES[step]!;
     const label = busy ? "Launching..." : `Launch ${plural(wizard.chosenTasks.value.size, "task")}`;
     return (

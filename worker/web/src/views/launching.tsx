@@ -17,7 +17,7 @@ export function LaunchingView() {
     const [error, setError] = useState<string | null>(null);
     useEffect(() => setError(null), [id]);
     const ready = channels.value.some((channel) => channel.name === "launches" && channel.state === "open");
-    if (!entry) return ready ? <Blank title="Launch not found"><a href={address(["runs"])}>To the run list</a></Blank> : <Blank busy title="Loading the launch" />;
+    if (!entry) return ready ? <Blank top title="Launch not found"><a href={address(["runs"])}>To the run list</a></Blank>   : <Blank top busy title="Loading the launch" />;
     const launch = entry.state;
     const [tone, word] = WORDS[launch?.status ?? "launching"];
     const act = (what: Promise<void>) => what.catch((e: unknown) => setError(errorText(e)));

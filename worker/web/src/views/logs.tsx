@@ -19,9 +19,13 @@ function State({ log }: { log: RunLog }) {
 export function LogsPane({ run }: { run: Run }) {
     const [log, setLog] = useState<RunLog | null>(null);
     useEffect(() => {
-        const opened = new RunLog(run);
-        setLog(opened);
-        return () => opened.close();
+        let opened: RunLog | null = null;
+        // A tab that is only passed through opens nothing.
+        const timer = setTimeout(() => setLog((opened = new RunLog(run))), 60);
+        return () => {
+            clearTimeout(timer);
+            opened?.close();
+        };
     }, [run.id, run.source]);
     if (!log) return null;
     const empty = log.error.value ? <Blank tone="bad" title="The log cannot be read">{log.error.value}</Blank> : <NoLogs />;

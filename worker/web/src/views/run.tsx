@@ -168,9 +168,9 @@ export function RunView() {
     useEffect(() => {
         if (run) openRun(id);
     }, [id, run !== null]);
-    if (!run && error) return <Blank tone="bad" title="The run cannot be read">{error}</Blank>;
-    if (!run && missing) return <Blank title="Run not found">No listed run has the ID {id}. <a href={address(["runs"])}>To the run list</a></Blank>;
-    if (!run) return <Blank busy title="Loading the run" />;
+    if (!run && error) return <Blank top tone="bad" title="The run cannot be read">{error}</Blank>;
+    if (!run && missing) return <Blank top title="Run not found">No listed run has the ID {id}. <a href={address(["runs"])}>To the run list</a></Blank>;
+    if (!run) return <Blank top busy title="Loading the run" />;
     const feed = feedOf(run);
     return (
         <div class="run">

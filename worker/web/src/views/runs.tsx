@@ -22,7 +22,7 @@ const COLUMNS: readonly Column[] = [
     { sort: "grade", label: "Grade", className: "c-grade", cell: (run) => <GradeMark grade={run.grade} reference={run.referenceRun} /> },
     { sort: "spend", label: "Spend", className: "c-spend number", cell: (run) => dollars(run.spend) },
     { sort: "duration", label: "Time", className: "c-duration number", cell: (run) => duration(run.durationSeconds) },
-    { sort: "started", label: "Started", className: "c-started", cell: (run) => <Started run={run} /> },
+    { sort: "created", label: "Started", className: "c-started", cell: (run) => <Started run={run} /> },
 ];
 
 function Started({ run }: { run: Run }) {
@@ -87,7 +87,7 @@ function Head() {
                 const next = on && order === "desc" ? "asc" : "desc";
                 return (
                     <div key={column.sort} class={column.className} role="columnheader" aria-sort={on ? (order === "asc" ? "ascending" : "descending") : "none"}>
-                        <button type="button" class="sort" onClick={() => setQuery({ sort: column.sort === "started" ? undefined : column.sort, order: next === "desc" ? undefined : next })}>
+                        <button type="button" class="sort" onClick={() => setQuery({ sort: column.sort === "created" ? undefined : column.sort, order: next === "desc" ? undefined : next })}>
                             {column.label}<span class="sort-mark" aria-hidden="true">{on ? (order === "asc" ? "↑" : "↓") : ""}</span>
                         </button>
                     </div>
@@ -107,7 +107,7 @@ function Row({ index }: { index: number }) {
     );
 }
 
-function Body() {
+function Table({ count }: { count: number }) {
     const control = useRef<ListControl | null>(null);
     const root = () => control.current?.element() ?? null;
     useEffect(() => {
@@ -124,21 +124,25 @@ function Body() {
         ];
         return () => unbind.forEach((undo) => undo());
     }, []);
-    const query = listQuery.value;
+    return (
+        <div class="run-table" role="table" aria-label="Runs" aria-rowcount={count + 1}>
+            <Head />
+            <VirtualList className="run-rows" count={count} estimate={34} epoch={JSON.stringify(listQuery.value)} role="rowgroup" rowRole="row"
+                label="Runs" onRange={lookAt} control={(c) => (control.current = c)}
+                keyOf={(i) => rows.value[i]?.id ?? `gap${i}`} render={(i) => <Row index={i} />} />
+        </div>
+    );
+}
+
+function NoRows() {
     if (total.value === null && listError.value) return <Blank tone="bad" title="The runs cannot be listed">{listError.value}</Blank>;
     if (total.value === null) return <Blank busy title="Loading runs" />;
-    if (total.value === 0) {
-        const filtered = query.recent || Object.values(query.filters).some(Boolean);
-        return (
-            <Blank title={filtered ? "No run fits" : "No runs yet"}>
-                {filtered ? <Button label="Show all runs" onClick={() => go(address(["runs"]))} /> : "A run appears here when it is launched."}
-            </Blank>
-        );
-    }
+    const query = listQuery.value;
+    const filtered = query.recent || Object.values(query.filters).some(Boolean);
     return (
-        <VirtualList className="run-rows" count={total.value} estimate={34} epoch={JSON.stringify(query)} role="rowgroup" rowRole="row"
-            label="Runs" onRange={lookAt} control={(c) => (control.current = c)}
-            keyOf={(i) => rows.value[i]?.id ?? `gap${i}`} render={(i) => <Row index={i} />} />
+        <Blank title={filtered ? "No run fits" : "No runs yet"}>
+            {filtered ? <Button label="Show all runs" onClick={() => go(address(["runs"]))} /> : "A run appears here when it is launched."}
+        </Blank>
     );
 }
 
@@ -155,10 +159,7 @@ export function RunsView() {
             <Filters />
             {runnerError.value && <Notice tone="warn">Live runs are missing or old: {runnerError.value}</Notice>}
             {listError.value && total.value !== null && <Notice tone="bad">The list is not fresh: {listError.value}</Notice>}
-            <div class="run-table" role="table" aria-label="Runs" aria-rowcount={total.value ?? 0}>
-                <Head />
-                <Body />
-            </div>
+            {total.value ? <Table count={total.value} /> : <div class="run-table"><NoRows /></div>}
         </div>
     );
 }

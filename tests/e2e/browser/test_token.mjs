@@ -1,0 +1,33 @@
+// needs: token
+// The token prompt: wrong token, right token, where it is kept.
+import test from "node:test";
+import assert from "node:assert/strict";
+import { assertAccessible, openBrowser, openPage, shots, TOKEN } from "./page.mjs";
+
+test("the token prompt", async (t) => {
+    const { context, close } = await openBrowser();
+    t.after(close);
+    const { page, wrong } = await openPage(context, "", { token: "" });
+    const field = page.getByLabel("Access token");
+    await field.waitFor();
+    await shots(page, "token");
+    await assertAccessible(page, "token prompt");
+    assert.equal(await page.getByRole("button", { name: "Continue" }).isDisabled(), true, "nothing to send yet");
+
+    await field.fill("0123456789abcdef-wrong");
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByText("The server rejected this token.").waitFor();
+    assert.equal(await page.evaluate(() => sessionStorage.getItem("ssebench-webui-token")), null, "a refused token is forgotten");
+
+    await field.fill(`  ${TOKEN} `);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
+    await page.getByRole("row").nth(1).waitFor();
+    assert.equal(await page.evaluate(() => sessionStorage.getItem("ssebench-webui-token")), TOKEN);
+    assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes(sessionStorage.getItem("ssebench-webui-token"))), false, "the token is in no other storage");
+    assert.ok(!page.url().includes(TOKEN), "the token is not in the address");
+
+    await page.reload();
+    await page.getByRole("row").nth(1).waitFor();
+    assert.deepEqual(wrong, []);
+});
