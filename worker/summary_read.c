@@ -99,7 +99,7 @@ read_outcome(struct finished_run *r, const struct json_value *root)
     r->grade = (uint8_t)grade_of(r, patch);
 }
 
-/* The run's ID: the summary's, else (absent, null, empty) the directory's name, into `id`. */
+/* The run's ID: the summary's, else (absent, empty, no text) the directory's name, into `id`. */
 static bool
 read_id(const struct json_value *root, const char *dir, size_t dir_len,
         char id[POLICY_RUN_ID_MAX + 1])
@@ -109,8 +109,8 @@ read_id(const struct json_value *root, const char *dir, size_t dir_len,
     const char *slash = memrchr(dir, '/', dir_len);
     size_t len = text != NULL ? strlen(text) : 0;
 
-    if (given != NULL && given->type != JSON_NULL && text == NULL)
-        return false;
+    if (given != NULL && given->type == JSON_STRING && text == NULL)
+        return false; /* a NUL in it */
     if (len == 0) {
         text = slash != NULL ? slash + 1 : dir;
         len = dir_len - (size_t)(text - dir);

@@ -290,9 +290,9 @@ def read_summary(folder):
     def text(value):
         return value if isinstance(value, str) else None
 
-    run_id = summary.get("run_id") or os.path.basename(os.path.realpath(folder))
+    run_id = text(summary.get("run_id")) or os.path.basename(os.path.realpath(folder))
     task, config = part("task"), part("config")
-    if not isinstance(run_id, str) or not run_id_valid(run_id) or not text(task.get("id")):
+    if not run_id_valid(run_id) or not text(task.get("id")):
         return None
     return {"run_id": run_id, "task": task["id"], "model": text(config.get("model")),
             "agent": text(config.get("agent")), "mode": text(config.get("mode")),
