@@ -146,11 +146,14 @@ fail_socket(struct ws *ws, uint16_t code, const char *reason)
     ws_close(ws, code, reason);
 }
 
-/* The client's bytes on their way into the library. */
+/* The client's bytes on their way into the library. Any of them is a sign of life: the library
+ * does not tell of an empty pong. */
 static void
 on_bytes(void *ctx, const void *bytes, size_t len)
 {
     struct ws *ws = ctx;
+    ws->idle_rounds = 0;
+    ws->pong_due = false;
     if (ws->close_code == 0 && !ws_frames_follow(&ws->frames, bytes, len))
         fail_socket(ws, WS_CLOSE_PROTOCOL, "Client frames must be masked");
 }
@@ -159,8 +162,6 @@ on_bytes(void *ctx, const void *bytes, size_t len)
 static void
 on_receive(struct ws *ws, const char *bytes, size_t len)
 {
-    ws->idle_rounds = 0;
-    ws->pong_due = false;
     if (ws->close_code != 0)
         return;
     bool whole = lws_is_final_fragment(ws->wsi) && lws_remaining_packet_payload(ws->wsi) == 0;
@@ -303,9 +304,6 @@ on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in
         on_established(ws);
     } else if (reason == LWS_CALLBACK_RECEIVE) {
         on_receive(ws, in, len);
-    } else if (reason == LWS_CALLBACK_RECEIVE_PONG) {
-        ws->pong_due = false;
-        ws->idle_rounds = 0;
     } else if (reason == LWS_CALLBACK_SERVER_WRITEABLE) {
         return on_writeable(ws);
     } else if (reason == LWS_CALLBACK_CLOSED) {
