@@ -15,6 +15,20 @@ def pytest_configure(config):
         pytest.exit("no server at %s: build it, or set SSEBENCH_BUILD" % harness.SERVER, 2)
 
 
+def built_with_sanitizer():
+    with open(harness.WORKER, "rb") as f:
+        return b"__asan_init" in f.read()
+
+
+def pytest_collection_modifyitems(items):
+    if not built_with_sanitizer():
+        return
+    skip = pytest.mark.skip(reason="memory is not measured in a build with sanitizers")
+    for item in items:
+        if item.get_closest_marker("plain"):
+            item.add_marker(skip)
+
+
 @pytest.fixture
 def place():
     p = harness.Place()

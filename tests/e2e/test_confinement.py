@@ -62,6 +62,7 @@ def test_no_writable_code(guarded):
             assert not ("w" in rights and "x" in rights), line
 
 
+@pytest.mark.plain
 def test_token_is_not_in_a_workers_memory(guarded):
     """A worker holds a keyed hash; the token passes through its buffers only with a request."""
     import harness
@@ -90,6 +91,7 @@ def memory(pid):
     return b"".join(found)
 
 
+@pytest.mark.plain
 def test_the_memory_search_finds_things(guarded):
     assert b"ssebench" in memory(guarded.workers()[0])
 

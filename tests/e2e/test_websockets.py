@@ -237,6 +237,7 @@ def test_log_of_an_unknown_run(shared):
 
 
 @pytest.mark.once
+@pytest.mark.plain
 def test_a_reader_that_takes_nothing_costs_little(start, place):
     line = b"x" * 99 + b"\n"
     with open(os.path.join(run_dir(place, RUN), "agent.log"), "wb") as f:
@@ -452,6 +453,7 @@ def test_a_big_dialog_comes_in_batches(start, place):
 
 
 @pytest.mark.once
+@pytest.mark.plain
 def test_a_huge_diff_is_streamed(start, place):
     folder = run_dir(place, RUN)
     diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,400000 @@\n" + "+é\"\\\t\n" * 400000
@@ -494,6 +496,7 @@ def test_a_live_run_is_connecting_until_it_is_over(start, place):
 # --- many -----------------------------------------------------------------------------------
 
 @pytest.mark.once
+@pytest.mark.plain
 def test_idle_sockets_are_cheap(start):
     server = start({"SSEBENCH_WEBUI_WORKERS": "1"})
     worker = server.workers()[0]
