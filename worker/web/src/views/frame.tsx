@@ -9,12 +9,15 @@ import { known } from "../stores/opened";
 import { started } from "../stores/session";
 import { Blank, Button } from "../parts/basics";
 import { unseen } from "../stores/notifications";
+import { CompareView } from "./compare";
 import { ConnectionView } from "./connection";
 import { LaunchView } from "./launch";
 import { LaunchingView } from "./launching";
+import { MatrixView } from "./matrix";
 import { KeyHelp, Toasts } from "./overlays";
 import { RunsView } from "./runs";
 import { RunView } from "./run";
+import { SearchView } from "./search";
 import { SettingsView } from "./settings";
 import { Sidebar } from "./sidebar";
 import { TokenPrompt } from "./token-prompt";
@@ -31,6 +34,9 @@ function Missing() {
 function pageOf(path: readonly string[]): Page {
     switch (path[0]) {
     case "runs": return path[1] ? { title: known.value.get(path[1])?.taskId ?? path[1], view: RunView } : { title: "Runs", view: RunsView };
+    case "matrix": return { title: "Matrix", view: MatrixView };
+    case "compare": return { title: "Compare", view: CompareView };
+    case "search": return { title: "Search dialogs", view: SearchView };
     case "launch": return { title: "Launch", view: LaunchView };
     case "launches": return { title: "Launching", view: LaunchingView };
     case "settings": return { title: "Settings", view: SettingsView };
