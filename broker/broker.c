@@ -8,6 +8,9 @@
 #include "broker/child.h"
 #include "broker/cli.h"
 #include "broker/dispatch.h"
+#include "broker/documents.h"
+#include "broker/launchables.h"
+#include "broker/launches.h"
 #include "broker/logs.h"
 #include "broker/peer_uid.h"
 #include "broker/results_scan.h"
@@ -41,6 +44,12 @@ broker_init(struct broker *b)
     b->runs_list = runs_list_new(b);
     if (b->results_scan == NULL || b->runs_list == NULL)
         return -ENOMEM;
+    b->launchables = launchables_new(b->config.checkout, b->config.local_tasks,
+                                     b->config.catalog[0] != '\0');
+    b->documents = documents_new(b);
+    b->launches = launches_new(b);
+    if (b->launchables == NULL || b->documents == NULL || b->launches == NULL)
+        return -ENOMEM;
     b->peer_uid = peer_uid_new(); /* NULL: every peer is unknown, and refused where it matters */
     return 0;
 }
@@ -50,6 +59,9 @@ broker_done(struct broker *b)
 {
     children_free(b->children);
     dispatch_free(b->dispatch);
+    launches_free(b->launches);
+    launchables_free(b->launchables);
+    documents_free(b->documents);
     cli_free(b->cli);
     logs_free(b->logs);
     runs_list_free(b->runs_list);

@@ -21,6 +21,9 @@ struct broker {
     struct results_scan *results_scan;
     struct logs *logs;
     struct peer_uid *peer_uid;
+    struct launchables *launchables;
+    struct launches *launches;
+    struct documents *documents;
 };
 
 /* Make every part, in order; the configuration, base and control_fd are filled in. Begins

@@ -250,37 +250,45 @@ watch(struct child *child)
     return 0;
 }
 
+char *const *
+children_words(const struct children *all)
+{
+    return all->words;
+}
+
+char *const *
+children_environment(const struct children *all)
+{
+    return all->env;
+}
+
 static int
 explain(const struct children *all, const struct image *im, int r, char *error,
         size_t error_size)
 {
+    bool is_cli = im->argv[0] == all->words[0];
+
     if (im->no_checkout)
         snprintf(error, error_size, "Cannot enter the checkout %s (SSEBENCH_PATH): %s",
                  all->checkout, strerror(-r));
     else
-        snprintf(error, error_size, "Cannot run `%s` (SSEBENCH_CLI): %s", all->words[0],
-                 strerror(-r));
+        snprintf(error, error_size, "Cannot run `%s`%s: %s", im->argv[0],
+                 is_cli ? " (SSEBENCH_CLI)" : "", strerror(-r));
     return r;
 }
 
 int
-child_start(struct children *all, const char *const *args, int out_fd, int err_fd,
-            child_exit_fn fn, void *ctx, struct child **ret_child, char *error,
-            size_t error_size)
+child_start_program(struct children *all, char *const *argv, int in_fd, int out_fd, int err_fd,
+                    child_exit_fn fn, void *ctx, struct child **ret_child, char *error,
+                    size_t error_size)
 {
-    char *argv[CHILD_ARGS_MAX + 1];
     struct image im = {.argv = argv, .env = all->env, .checkout = all->checkout,
-                       .in_fd = all->null_fd, .out_fd = out_fd, .err_fd = err_fd};
+                       .in_fd = in_fd, .out_fd = out_fd, .err_fd = err_fd};
     struct child *child = calloc(1, sizeof *child);
-    size_t n = all->n_words;
     int r;
 
     if (child == NULL)
         return explain(all, &im, -ENOMEM, error, error_size);
-    memcpy(argv, all->words, n * sizeof argv[0]);
-    while (*args != NULL && n < CHILD_ARGS_MAX)
-        argv[n++] = (char *)*args++;
-    argv[n] = NULL;
     *child = (struct child){.all = all, .pidfd = -1, .fn = fn, .ctx = ctx};
     LIST_INSERT_HEAD(&all->list, child, link);
     child->pid = start(&im);
@@ -293,6 +301,22 @@ child_start(struct children *all, const char *const *args, int out_fd, int err_f
     }
     *ret_child = child;
     return 0;
+}
+
+int
+child_start(struct children *all, const char *const *args, int out_fd, int err_fd,
+            child_exit_fn fn, void *ctx, struct child **ret_child, char *error,
+            size_t error_size)
+{
+    char *argv[CHILD_ARGS_MAX + 1];
+    size_t n = all->n_words;
+
+    memcpy(argv, all->words, n * sizeof argv[0]);
+    while (*args != NULL && n < CHILD_ARGS_MAX)
+        argv[n++] = (char *)*args++;
+    argv[n] = NULL;
+    return child_start_program(all, argv, all->null_fd, out_fd, err_fd, fn, ctx, ret_child,
+                               error, error_size);
 }
 
 void

@@ -36,6 +36,20 @@ child_start(struct children *all, const char *const *args, int out_fd, int err_f
             child_exit_fn fn, void *ctx, struct child **ret_child, char *error,
             size_t error_size);
 
+/* The CLI's own words (NULL-terminated) and the environment of every child; both live as long
+ * as `all`. */
+char *const *
+children_words(const struct children *all);
+char *const *
+children_environment(const struct children *all);
+
+/* Start another program (found in PATH) in place of the CLI: `argv` is its whole command line,
+ * `in_fd` its stdin. Otherwise like child_start. */
+int
+child_start_program(struct children *all, char *const *argv, int in_fd, int out_fd, int err_fd,
+                    child_exit_fn fn, void *ctx, struct child **ret_child, char *error,
+                    size_t error_size);
+
 /* SIGTERM to the group now, SIGKILL after LIMIT_CLI_GRACE_MS. Its exit is still told. */
 void
 child_end(struct child *child);

@@ -285,8 +285,9 @@ watch(struct running *run)
 }
 
 static int
-launch(struct running *run, const char *const *args, char *error)
+launch(struct running *run, const struct cli_call *call, char *error)
 {
+    struct children *children = run->cli->broker->children;
     int out = -1, err = -1;
     int r = pipe_from_child(&run->out_fd, &out);
 
@@ -301,9 +302,12 @@ launch(struct running *run, const char *const *args, char *error)
         r = watch(run);
     if (r < 0)
         snprintf(error, LIMIT_CLI_ERROR, "Cannot call the CLI: %s", strerror(-r));
+    else if (call->program != NULL)
+        r = child_start_program(children, call->program, call->in_fd, out, err, on_exit_status,
+                                run, &run->child, error, LIMIT_CLI_ERROR);
     else
-        r = child_start(run->cli->broker->children, args, out, err, on_exit_status, run,
-                        &run->child, error, LIMIT_CLI_ERROR);
+        r = child_start(children, call->args, out, err, on_exit_status, run, &run->child, error,
+                        LIMIT_CLI_ERROR);
     if (out >= 0)
         close(out);
     if (err >= 0)
@@ -336,7 +340,7 @@ cli_start(struct cli *cli, const struct cli_call *call, char *error)
     LIST_INSERT_HEAD(&cli->list, run, link);
     snprintf(run->name, sizeof run->name, "%s%s%s", call->args[0],
              call->args[1] != NULL ? " " : "", call->args[1] != NULL ? call->args[1] : "");
-    r = launch(run, call->args, error);
+    r = launch(run, call, error);
     if (r < 0)
         running_free(run);
     return r;

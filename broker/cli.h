@@ -31,6 +31,8 @@ typedef void (*cli_done_fn)(void *ctx, struct cli_result *result);
 
 struct cli_call {
     const char *const *args; /* NULL-terminated, after SSEBENCH_CLI's words */
+    char *const *program;    /* another command line in place of the CLI; args[0] names it */
+    int in_fd;               /* its stdin */
     unsigned timeout_ms;     /* 0: LIMIT_CLI_MS */
     bool own_bound;          /* the caller bounds itself: not counted in LIMIT_CLI_CALLS */
     cli_done_fn fn;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
+#include "broker/launches.h"
 #include "broker/logs.h"
 #include "broker/master_link.h"
 #include "common/limits.h"
@@ -46,6 +47,14 @@ static const struct {
     [MESSAGE_RUN_LOGS] = {0, handle_run_logs},
     [MESSAGE_CHILD_END] = {0, handle_child_end},
     [MESSAGE_PEER_UID] = {0, handle_peer_uid},
+    [MESSAGE_LAUNCHABLES] = {0, handle_launchables},
+    [MESSAGE_CATALOG] = {0, handle_catalog},
+    [MESSAGE_DOCTOR] = {0, handle_doctor},
+    [MESSAGE_LAUNCH] = {0, handle_launch},
+    [MESSAGE_LAUNCH_CANCEL] = {0, handle_launch_cancel},
+    [MESSAGE_LAUNCH_CLEAR] = {0, handle_launch_clear},
+    [MESSAGE_LAUNCH_WATCH] = {0, handle_launch_watch},
+    [MESSAGE_LAUNCH_OUTPUT] = {0, handle_launch_output},
 };
 
 /* A message that the worker's socket had no room for. */
@@ -105,6 +114,8 @@ peer_close(struct peer *peer)
     d->peers[peer->number] = NULL;
     if (d->broker->logs != NULL)
         logs_end_peer(d->broker->logs, peer->id);
+    if (d->broker->launches != NULL)
+        launches_end_peer(d->broker->launches, peer->id);
     while (!STAILQ_EMPTY(&peer->queue))
         queue_drop(peer);
     if (peer->readable != NULL)
@@ -350,6 +361,14 @@ dispatch_tell(struct dispatch *d, uint64_t peer_id, uint16_t type, void *event)
         return;
     *(struct message_head *)event = (struct message_head){.type = type};
     send_or_queue(peer, event, message_shape(type)->event_len, -1);
+}
+
+bool
+dispatch_is_behind(struct dispatch *d, uint64_t peer_id)
+{
+    struct peer *peer = peer_by_id(d, peer_id);
+
+    return peer != NULL && peer->n_queued > 0;
 }
 
 int

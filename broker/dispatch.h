@@ -5,6 +5,7 @@
 #ifndef BROKER_DISPATCH_H
 #define BROKER_DISPATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,10 @@ dispatch_answer_status(struct dispatch *d, const struct ask *ask, enum answer_st
 void
 dispatch_tell(struct dispatch *d, uint64_t peer, uint16_t type, void *event);
 
+/* Does this worker not read as fast as it is told? Then a caller that can tell later should. */
+bool
+dispatch_is_behind(struct dispatch *d, uint64_t peer);
+
 /*
  * A handler gets a request of exactly its type's length and descriptor count, whose head is
  * checked. It validates every field, then answers through dispatch_answer, now or later, and
@@ -81,5 +86,30 @@ handle_child_end(struct broker *b, const struct ask *ask, const void *request,
 int
 handle_peer_uid(struct broker *b, const struct ask *ask, const void *request,
                 struct channel_packet *packet);
+
+int
+handle_launchables(struct broker *b, const struct ask *ask, const void *request,
+                   struct channel_packet *packet);
+int
+handle_catalog(struct broker *b, const struct ask *ask, const void *request,
+               struct channel_packet *packet);
+int
+handle_doctor(struct broker *b, const struct ask *ask, const void *request,
+              struct channel_packet *packet);
+int
+handle_launch(struct broker *b, const struct ask *ask, const void *request,
+              struct channel_packet *packet);
+int
+handle_launch_cancel(struct broker *b, const struct ask *ask, const void *request,
+                     struct channel_packet *packet);
+int
+handle_launch_clear(struct broker *b, const struct ask *ask, const void *request,
+                    struct channel_packet *packet);
+int
+handle_launch_watch(struct broker *b, const struct ask *ask, const void *request,
+                    struct channel_packet *packet);
+int
+handle_launch_output(struct broker *b, const struct ask *ask, const void *request,
+                     struct channel_packet *packet);
 
 #endif

@@ -18,6 +18,7 @@
 #include "broker/broker.h"
 #include "broker/cli.h"
 #include "broker/dispatch.h"
+#include "broker/launches.h"
 #include "common/limits.h"
 
 #define MARGIN_MS 100u  /* be done that much earlier than promised: others need time too */
@@ -46,6 +47,7 @@ struct runs_list {
     char error[LIMIT_CLI_ERROR];
     /* what is going on */
     bool calling;
+    bool look;            /* the broker itself wants to know */
     uint64_t called_ms;
     uint64_t invalid_ms;  /* a call must have begun later than this to count as fresh */
     uint64_t interest_ms; /* last request */
@@ -255,11 +257,22 @@ take_failure(struct runs_list *list, const char *error)
 }
 
 static void
+tell_launches(struct runs_list *list)
+{
+    bool good = list->failing_since_ms == 0;
+
+    if (list->broker->launches != NULL)
+        launches_on_listing(list->broker->launches, good ? list->fd : -1, list->size,
+                            list->called_ms);
+}
+
+static void
 on_listed(void *ctx, struct cli_result *result)
 {
     struct runs_list *list = ctx;
 
     list->calling = false;
+    list->look &= list->called_ms < list->invalid_ms;
     if (result->outcome != CLI_EXITED || result->exit_status != 0)
         take_failure(list, result->error);
     else if (result->size == 0)
@@ -267,10 +280,11 @@ on_listed(void *ctx, struct cli_result *result)
     else
         take_listing(list, result);
     /* A run was stopped meanwhile: those who wait want to see that. */
-    if (list->called_ms < list->invalid_ms && !STAILQ_EMPTY(&list->waiters)) {
+    if (list->called_ms < list->invalid_ms && (list->look || !STAILQ_EMPTY(&list->waiters))) {
         begin_call(list);
         return;
     }
+    tell_launches(list);
     while (!STAILQ_EMPTY(&list->waiters))
         answer_first(list);
     schedule_deadline(list);
@@ -292,6 +306,7 @@ begin_call(struct runs_list *list)
     take_failure(list, error);
     while (!STAILQ_EMPTY(&list->waiters))
         answer_first(list);
+    tell_launches(list);
     schedule_refresh(list);
 }
 
@@ -352,6 +367,17 @@ runs_list_invalidate(struct runs_list *list)
 {
     /* Later than now: a call that began in this very millisecond may have seen the past. */
     list->invalid_ms = broker_now_ms() + 1;
+}
+
+void
+runs_list_look(struct runs_list *list)
+{
+    if (list->calling)
+        list->look = true; /* again, if the call under way began too early */
+    else if (is_fresh(list, broker_now_ms()))
+        tell_launches(list);
+    else
+        begin_call(list);
 }
 
 struct runs_list *
