@@ -78,6 +78,17 @@
 #define LIMIT_CATALOG_MS 10000u          /* contract 8: fetching it */
 #define LIMIT_DOCTOR_AGE_MS 15000u       /* contract 10.2 */
 
+/* --- the assistant (broker, keymaker, worker) ----------------------------------------------------- */
+#define LIMIT_ASSISTANTS 256u            /* runs whose assistant the broker knows */
+#define LIMIT_ASSISTANT_CHOICE_MS 30000u /* contract 9.1: how long "no model, no key" holds */
+#define LIMIT_ASSISTANT_READY_MS 10000u  /* contract 9.3: nobody waits longer for a start */
+#define LIMIT_ASSISTANT_HUNG_MS 60000u   /* a server that old and not up is started anew */
+#define LIMIT_KEYMAKER_MS 10000u         /* contract 9.1: one request to the proxy */
+#define LIMIT_KEYMAKERS 16u              /* of them at once */
+#define LIMIT_REVOKE_MS 4000u            /* what the broker's stop may take for its keys */
+#define LIMIT_PROXY_ANSWER (256u * 1024u) /* bytes of the proxy's answer that are looked at */
+#define LIMIT_DOTENV (1024u * 1024u)     /* bytes of .env */
+
 /* --- processes ------------------------------------------------------------------------------- */
 #define LIMIT_WORKERS 64u
 #define LIMIT_WORKER_MEMORY (2048ul * 1024u * 1024u) /* bytes of address space: several times

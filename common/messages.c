@@ -44,6 +44,8 @@ static const struct message_shape shapes[MESSAGE_TYPES] = {
                               .event_len = sizeof(struct event_launch)},
     [MESSAGE_EVENT_LAUNCH_OUTPUT] = {.name = "EVENT_LAUNCH_OUTPUT",
                                      .event_len = sizeof(struct event_launch_output)},
+    [MESSAGE_ASSISTANT_START] = {.name = "ASSISTANT_START",
+                                 ASK(request_assistant, 0, answer_assistant, 0)},
 };
 
 const struct message_shape *

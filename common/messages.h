@@ -52,6 +52,7 @@ enum message_type {
     MESSAGE_LAUNCH_OUTPUT, /* read-only descriptor of a launch's output */
     MESSAGE_EVENT_LAUNCH,  /* event: a launch is there, or changed */
     MESSAGE_EVENT_LAUNCH_OUTPUT, /* event: its output grew */
+    MESSAGE_ASSISTANT_START, /* which port the assistant has; or start it */
     MESSAGE_TYPES
 };
 
@@ -78,6 +79,14 @@ enum run_file {
     RUN_FILE_AGENT_LOG,       /* agent.log */
     RUN_FILE_EVALUATOR_LOG,   /* evaluator.log */
     RUN_FILES
+};
+
+/* Ports of a container that a connection may be asked to. */
+enum run_port {
+    RUN_PORT_DAEMON = 1, /* 4263: the run's data */
+    RUN_PORT_OPENCODE,   /* 4096: an assistant with the user's own key, or the image's own */
+    RUN_PORT_ASSISTANT,  /* 4098: an assistant with the run's model */
+    RUN_PORTS
 };
 
 struct message_head {
@@ -175,6 +184,21 @@ struct request_launch_watch {
     struct message_head head;
     uint32_t full; /* 0: only what was not told yet; 1: every launch */
     uint32_t reserved;
+};
+
+/* What is wanted of a run's assistant. Whether it is up only a connection tells (RUN_CONNECT):
+ * the broker reads nothing that comes out of a container. */
+enum assistant_wish {
+    ASSISTANT_CHOOSE = 1, /* which server it is; nothing is started */
+    ASSISTANT_BEGIN,      /* it was not up: start it, unless that is under way */
+    ASSISTANT_WISHES
+};
+
+struct request_assistant {
+    struct message_head head;
+    char run_id[MESSAGE_ID_SIZE];
+    uint8_t reserved[3];
+    uint32_t wish; /* enum assistant_wish */
 };
 
 /* --- answers ------------------------------------------------------------------------- */
@@ -293,6 +317,19 @@ struct answer_launch_output {
     uint32_t reserved;
     uint64_t size; /* bytes so far */
     uint64_t cut;  /* nothing is kept before this offset */
+};
+
+/* Keys and addresses never cross: a worker learns a port by name and what people may see. */
+struct answer_assistant {
+    struct message_head head;
+    uint32_t status;    /* FAILED, TIMEOUT, NOT_FOUND, AMBIGUOUS, BUSY: `error` says why */
+    uint32_t port;      /* enum run_port: RUN_PORT_OPENCODE or RUN_PORT_ASSISTANT */
+    uint32_t running;   /* 0 or 1: a server of our starting has not ended */
+    uint32_t uptime_ms; /* of that one */
+    char model[MESSAGE_MODEL_SIZE]; /* RUN_PORT_ASSISTANT: the run's model; else "" */
+    uint8_t reserved[7];
+    char error[MESSAGE_ERROR_SIZE]; /* also with OK: why it is not the run's model, or why the
+                                       last server ended */
 };
 
 /* --- events ---------------------------------------------------------------------------- */
