@@ -200,13 +200,14 @@ export interface LaunchRequest {
 /**
  * api/pty/ID?mode=binary[&session=SESSION][&cols=&rows=]: binary frames are bytes of the
  * terminal, both ways; text frames are these. `session` names a terminal that outlives its
- * socket; give it back to attach again and get its scrollback first.
+ * socket; give it back to attach again and get its scrollback first. A server that said
+ * `credit` gets, for the bytes that were shown, commands of that name.
  */
 export type TerminalMessage =
-    | { type: "session"; id: string }
+    | { type: "session"; id: string; credit?: boolean }
     | { type: "exit"; code: number }
     | { type: "error"; message: string };
-export type TerminalCommand = { type: "resize"; cols: number; rows: number };
+export type TerminalCommand = { type: "resize"; cols: number; rows: number } | { type: "credit"; bytes: number };
 
 /** GET api/connection: how the server sees the request that asks */
 export const CONNECTION = object({
@@ -227,6 +228,22 @@ export const SEARCH = object({
     complete: boolean,
 });
 export type SearchAnswer = TypeOf<typeof SEARCH>;
+
+/** GET api/containers/ID/opencode/health: answers in every state of the assistant */
+export const ASSISTANT_HEALTH = object({ healthy: boolean, processRunning: optional(boolean), proxyModel: optional(nullOr(string)), reason: optional(string) });
+export type AssistantHealth = TypeOf<typeof ASSISTANT_HEALTH>;
+
+/**
+ * …/opencode/sessions (GET, POST {title, workingDir?, apiKey?}), …/sessions/SID/messages
+ * (GET, POST {message, directory?}), …/sessions/SID/permissions/PID (POST {allow, always?}),
+ * …/sessions/SID/abort (POST), DELETE …/sessions/SID. Messages and events are OpenCode's own;
+ * lib/conversation.ts reads them field by field.
+ */
+export interface AssistantSession {
+    readonly id: string;
+    readonly title: string;
+    readonly summary: { readonly files: number; readonly additions: number; readonly deletions: number } | null;
+}
 
 /** What the server's tests check its answers against: method, path, shape. */
 export const DOCUMENTS = {

@@ -8,5 +8,7 @@ let loading: Promise<Highlighter> | null = null;
 
 export function loadHighlighter(): Promise<Highlighter> {
     loading ??= import("./highlight-languages").then((module) => module.highlightLine);
+    // A part that did not arrive (the server was away) may be asked for again.
+    loading.catch(() => (loading = null));
     return loading;
 }

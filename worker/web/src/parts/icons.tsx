@@ -5,7 +5,7 @@ const PATHS = {
     matrix: "M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z",
     compare: "M3 3h4v10H3zM9 3h4v10H9z",
     launch: "M5 3l8 5-8 5z",
-    settings: "M2.5 4.5h6M12 4.5h1.5M10 2.8v3.4M2.5 8h1.5M7.5 8h6M5.8 6.3v3.4M2.5 11.5h6M12 11.5h1.5M10 9.8v3.4",
+    settings: "M2 5h7M12.5 5H14M9 3.2h3.5v3.6H9zM2 11h1.5M7 11h7M3.5 9.2H7v3.6H3.5z",
     link: "M6.5 9.5l3-3M7 4.5l1.5-1.5a2.5 2.5 0 013.5 3.5L10.5 8M9 11.5L7.5 13A2.5 2.5 0 014 9.5L5.5 8",
     search: "M7 2.5a4.5 4.5 0 100 9 4.5 4.5 0 000-9zM10.5 10.5l3 3",
     close: "M4 4l8 8M12 4l-8 8",

@@ -15,7 +15,7 @@ import { findRun, loadRuns } from "./runs";
 export interface LaunchEntry {
     readonly id: string;
     readonly lines: Lines;
-    state: Launch | null;
+    readonly state: Launch | null;
     /** Lines that a new connection repeats before it brings new ones. */
     repeated: number;
 }
@@ -56,8 +56,7 @@ async function becomeRun(launch: Launch): Promise<void> {
 function receiveStatus(launch: Launch): void {
     const entry = entryOf(launch.launch_id);
     const before = entry.state?.status;
-    entry.state = launch;
-    launches.value = new Map(launches.peek());
+    launches.value = new Map(launches.peek()).set(launch.launch_id, { ...entry, state: launch });
     if (launch.status === "running" && before !== "running") void becomeRun(launch);
     if (launch.status === "failed" && before === "launching" && launch.error !== "Cancelled by user")
         note(`Launch failed: ${launch.taskId}`, launch.error ?? "", address(["launches", launch.launch_id]));

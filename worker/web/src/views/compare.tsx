@@ -53,6 +53,8 @@ const FIGURES: readonly Figure[] = [
 ];
 
 function Figures({ a, b }: { a: Feed; b: Feed }) {
+    void a.dialogBeat.value;
+    void b.dialogBeat.value;
     const score = similarity(parseDiff(a.diff.value ?? ""), parseDiff(b.diff.value ?? ""));
     return (
         <table class="plain-table figures">
@@ -123,7 +125,6 @@ const PARTS = [["figures", "Figures"], ["dialogs", "Dialogs"], ["patches", "Patc
 
 function Both({ a, b }: { a: Run; b: Run }) {
     const left = feedOf(a), right = feedOf(b);
-    void left.dialogBeat.value, right.dialogBeat.value;
     const part = PARTS.find(([id]) => id === route.value.query.get("part"))?.[0] ?? "figures";
     return (
         <>

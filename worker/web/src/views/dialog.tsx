@@ -58,6 +58,7 @@ function useHits(feed: Feed, text: string): number[] | null {
 
 function Totals({ feed }: { feed: Feed }) {
     const { dialog } = feed;
+    void feed.dialogBeat.value;
     const { totals, complete } = dialog;
     const tokens = complete?.tokens ?? totals;
     return (
@@ -71,6 +72,7 @@ function Totals({ feed }: { feed: Feed }) {
 
 function Foot({ feed, news, onEnd }: { feed: Feed; news: number; onEnd: () => void }) {
     const { dialog } = feed;
+    void feed.dialogBeat.value;
     const over = dialog.complete !== null || feed.state.value === "over" || feed.result.value?.available === true;
     const word = over ? "Session complete" : feed.trouble.value ? "Interrupted" : feed.state.value === "ready" ? (dialog.rows.length ? "Live" : "Waiting for agent...") : "SDK initializing...";
     return (

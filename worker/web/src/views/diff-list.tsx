@@ -96,7 +96,8 @@ export function DiffList({ files, label, wrap, target, href, folds }: Props) {
     }, [folds.turn]);
     useEffect(() => {
         let gone = false;
-        void loadHighlighter().then((loaded) => gone || setHighlighter(() => loaded));
+        // Without colours the diff reads as well.
+        loadHighlighter().then((loaded) => gone || setHighlighter(() => loaded), () => {});
         return () => void (gone = true);
     }, []);
     const items = useMemo(() => itemsOf(files, closed), [files, closed]);

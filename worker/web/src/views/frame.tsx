@@ -62,10 +62,10 @@ export function Frame() {
                 <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
                 <Sidebar open={sidebarOpen.value} onClose={() => (sidebarOpen.value = false)} />
                 <div class="stage">
-                    <div class="narrow-bar">
+                    <header class="narrow-bar">
                         <Button kind="quiet" bare icon="menu" label="Menu" onClick={() => (sidebarOpen.value = true)} />
                         <strong>SSEBench</strong>
-                    </div>
+                    </header>
                     <main id="main" class="main" tabIndex={-1}><View key={page.view === RunView ? path[1] : undefined} /></main>
                 </div>
             </div>

@@ -14,7 +14,8 @@ import { feedOf } from "../stores/feed";
 import { known, openRun } from "../stores/opened";
 import { findRun } from "../stores/runs";
 import { change, settings } from "../stores/settings";
-import { isHosted } from "../stores/session";
+import { hasAssistant, hasTerminal, isHosted } from "../stores/session";
+import { AssistantPane } from "./assistant";
 import { ChangesPane } from "./changes";
 import { DialogPane } from "./dialog";
 import { EndRunModal } from "./end-run";
@@ -23,6 +24,7 @@ import { GradePane } from "./grade";
 import { LogsPane } from "./logs";
 import { ProjectModal } from "./project";
 import { ReviewPane } from "./review";
+import { TerminalPane } from "./terminal";
 
 /** Above this width there are areas side by side, below it one at a time. */
 const WIDE = matchMedia("(min-width: 900px)");
@@ -47,6 +49,8 @@ function paneTabs(feed: Feed): { center: PaneTab[]; bottom: PaneTab[] } {
         { id: "grade", label: "Grade" },
     ];
     const bottom: PaneTab[] = [{ id: "logs", label: "Logs" }];
+    if (feed.run.source !== "results" && hasTerminal.value) bottom.push({ id: "terminal", label: "Terminal" });
+    if (feed.run.source !== "results" && hasAssistant.value) center.push({ id: "assistant", label: "AI" });
     if (feed.review.value !== null) bottom.unshift({ id: "review", label: "Review" });
     return { center, bottom };
 }
@@ -57,9 +61,28 @@ function Pane({ id, feed, tab }: { id: string; feed: Feed; tab: string }) {
     case "files": return <FilesPane files={feed.files.value} runId={feed.run.id} />;
     case "grade": return <GradePane result={feed.result.value} run={feed.run} waiting={feed.state.value === "connecting"} />;
     case "logs": return <LogsPane run={feed.run} />;
+    case "terminal": return <TerminalPane run={feed.run} />;
+    case "assistant": return <AssistantPane feed={feed} />;
     case "review": return <ReviewPane text={feed.review.value} />;
     default: return <ChangesPane feed={feed} />;
     }
+}
+
+/** Panes that stay alive behind others once they were shown: a shell, a half-written question. */
+const LASTING = ["terminal", "assistant"];
+
+function TabBody({ tabs, current, feed, tab }: { tabs: readonly PaneTab[]; current: string; feed: Feed; tab: string }) {
+    const [visited, setVisited] = useState<readonly string[]>([]);
+    if (LASTING.includes(current) && !visited.includes(current)) setVisited([...visited, current]);
+    const lasting = LASTING.filter((id) => (id === current || visited.includes(id)) && tabs.some((t) => t.id === id));
+    return (
+        <>
+            {lasting.map((id) => (
+                <div class="tab-body" key={id} role="tabpanel" aria-label={id} hidden={id !== current}><Pane id={id} feed={feed} tab={tab} /></div>
+            ))}
+            {!lasting.includes(current) && <div class="tab-body" key="pane" role="tabpanel" aria-label={current}><Pane id={current} feed={feed} tab={tab} /></div>}
+        </>
+    );
 }
 
 /** The tabs that were used last carry over from run to run. */
@@ -84,7 +107,7 @@ function Areas({ feed }: { feed: Feed }) {
         return (
             <div class="areas one">
                 <Tabs tabs={all} current={current} onSelect={select} label="Parts of the run" />
-                <div class="area" role="tabpanel" aria-label={current}><Pane id={current} feed={feed} tab={current} /></div>
+                <TabBody tabs={all} current={current} feed={feed} tab={current} />
             </div>
         );
     }
@@ -100,13 +123,13 @@ function Areas({ feed }: { feed: Feed }) {
             <div class="area-column">
                 <div class={`area center tabs-${now.centerTabPosition}`}>
                     <Tabs tabs={center} current={centerTab} onSelect={select} label="Parts of the run" />
-                    <div class="tab-body" role="tabpanel" aria-label={centerTab}><Pane id={centerTab} feed={feed} tab={tab} /></div>
+                    <TabBody tabs={center} current={centerTab} feed={feed} tab={tab} />
                 </div>
                 {now.showBottom && <Splitter label="Height of the lower area" upright={false} value={now.bottomHeight} min={100} max={() => Math.max(100, innerHeight - 260)}
                     direction={-1} onChange={(bottomHeight) => change({ bottomHeight })} />}
                 {now.showBottom && <div class={`area bottom tabs-${now.bottomTabPosition}`} style={{ height: `${now.bottomHeight}px` }}>
                     <Tabs tabs={bottom} current={bottomTab} onSelect={select} label="Lower parts of the run" />
-                    <div class="tab-body" role="tabpanel" aria-label={bottomTab}><Pane id={bottomTab} feed={feed} tab={tab} /></div>
+                    <TabBody tabs={bottom} current={bottomTab} feed={feed} tab={tab} />
                 </div>}
             </div>
         </div>

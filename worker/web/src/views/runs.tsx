@@ -1,6 +1,6 @@
 // The run list: a table that stays quick at any length, with search, filters and sorting.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { bindKey } from "../lib/keys";
 import { address, go, setQuery } from "../lib/route";
 import { ago, dateTime, dollars, duration, integer } from "../lib/format";
@@ -65,14 +65,18 @@ function Filters() {
     const { filters } = listQuery.value;
     const values = seenValues.value;
     const filtered = Object.values(filters).some(Boolean);
+    const [more, setMore] = useState(false);
     return (
         <div class="filters">
             <SearchField value={filters.q} onValue={(q) => setFilter("q", q)} label="Search runs" placeholder="Search task, model, agent, ID" />
             <StateTabs />
-            <Choice name="task" label="Task" values={values.task} />
-            <Choice name="model" label="Model" values={values.model} />
-            <Choice name="agent" label="Agent" values={values.agent} />
-            <Choice name="grade" label="Grade" values={["passed", "failed", "error", "none"]} />
+            <Button class="narrow-only" label="Filters" pressed={more} onClick={() => setMore(!more)} />
+            <div class={`choices ${more ? "shown" : ""}`}>
+                <Choice name="task" label="Task" values={values.task} />
+                <Choice name="model" label="Model" values={values.model} />
+                <Choice name="agent" label="Agent" values={values.agent} />
+                <Choice name="grade" label="Grade" values={["passed", "failed", "error", "none"]} />
+            </div>
             {filtered && <Button kind="quiet" label="Clear" icon="close" onClick={() => go(address(["runs"]), { replace: true })} />}
         </div>
     );

@@ -1,0 +1,270 @@
+// One terminal on the screen: xterm.js, its socket, and what may pass between them. Loaded
+// when a terminal is first shown.
+
+import { FitAddon } from "@xterm/addon-fit";
+import { SearchAddon } from "@xterm/addon-search";
+import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import type { ITheme } from "@xterm/xterm";
+import { Terminal } from "@xterm/xterm";
+import { signal } from "@preact/signals";
+import { copyText } from "../parts/basics";
+import type { Settings } from "../stores/settings";
+import { Channel } from "./channel";
+
+export type TerminalState = "connecting" | "open" | "exited" | "lost" | "error";
+
+const SCROLLBACK_LINES = 10_000;
+/** xterm.js takes no more bytes than this unparsed; the socket is not read beyond it. */
+const MAX_PENDING = 400_000;
+/** So much is sent in one frame at most; a bigger paste goes in pieces. */
+const INPUT_PIECE = 16_384;
+
+const THEMES: Record<Settings["terminalTheme"], ITheme> = {
+    gruvbox: { background: "#282828", foreground: "#ebdbb2", cursor: "#ebdbb2", selectionBackground: "#665c54", black: "#282828", red: "#fb4934", green: "#b8bb26", yellow: "#fabd2f", blue: "#83a598", magenta: "#d3869b", cyan: "#8ec07c", white: "#d5c4a1", brightBlack: "#928374", brightRed: "#fb4934", brightGreen: "#b8bb26", brightYellow: "#fabd2f", brightBlue: "#83a598", brightMagenta: "#d3869b", brightCyan: "#8ec07c", brightWhite: "#fbf1c7" },
+    dracula: { background: "#282a36", foreground: "#f8f8f2", cursor: "#f8f8f2", selectionBackground: "#44475a", black: "#21222c", red: "#ff5555", green: "#50fa7b", yellow: "#f1fa8c", blue: "#bd93f9", magenta: "#ff79c6", cyan: "#8be9fd", white: "#f8f8f2", brightBlack: "#6272a4", brightRed: "#ff6e6e", brightGreen: "#69ff94", brightYellow: "#ffffa5", brightBlue: "#d6acff", brightMagenta: "#ff92df", brightCyan: "#a4ffff", brightWhite: "#ffffff" },
+    solarized: { background: "#002b36", foreground: "#93a1a1", cursor: "#93a1a1", selectionBackground: "#0a4552", black: "#073642", red: "#dc322f", green: "#859900", yellow: "#b58900", blue: "#268bd2", magenta: "#d33682", cyan: "#2aa198", white: "#eee8d5", brightBlack: "#657b83", brightRed: "#cb4b16", brightGreen: "#93a1a1", brightYellow: "#839496", brightBlue: "#839496", brightMagenta: "#6c71c4", brightCyan: "#93a1a1", brightWhite: "#fdf6e3" },
+};
+
+/** What a paste may hold: an escape could end the bracket around it and act as keys. */
+export function cleanPaste(text: string): string {
+    return text.replace(/\x1b/g, "").replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]/g, "").replace(/\r?\n/g, "\r");
+}
+
+export class TerminalView {
+    readonly state = signal<TerminalState>("connecting");
+    readonly message = signal("");
+    /** A paste of several lines that waits for the reader's word. */
+    readonly askPaste = signal<string | null>(null);
+    private readonly terminal: Terminal;
+    private readonly fit = new FitAddon();
+    private readonly finder = new SearchAddon();
+    private readonly observer: ResizeObserver;
+    private channel: Channel | null = null;
+    private pending = 0;
+    /** The server wants to hear how many bytes were shown. */
+    private counts = false;
+    private waiting: Uint8Array[] = [];
+
+    constructor(private readonly place: HTMLElement, private readonly path: string, private readonly sessionKey: string, settings: Settings) {
+        this.terminal = new Terminal({
+            allowProposedApi: true, convertEol: true, cursorStyle: "bar", scrollback: SCROLLBACK_LINES,
+            fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--mono"), fontSize: settings.terminalFontSize,
+            screenReaderMode: settings.terminalScreenReader, theme: THEMES[settings.terminalTheme], linkHandler: { activate: openLink },
+        });
+        for (const addon of [this.fit, this.finder, new WebLinksAddon(openLink)]) this.terminal.loadAddon(addon);
+        this.terminal.loadAddon(new UnicodeGraphemesAddon());
+        // A program may not read or set the clipboard: OSC 52 ends here.
+        this.terminal.parser.registerOscHandler(52, () => true);
+        this.terminal.open(place);
+        void this.tryWebgl();
+        this.terminal.onData((data) => this.send(data));
+        this.terminal.onBinary((data) => this.sendBytes(Uint8Array.from(data, (c) => c.charCodeAt(0))));
+        this.terminal.onResize(({ cols, rows }) => this.channel?.send(JSON.stringify({ type: "resize", cols, rows })));
+        this.terminal.attachCustomKeyEventHandler((event) => this.onKey(event));
+        place.addEventListener("paste", this.onPaste, true);
+        this.observer = new ResizeObserver(() => this.refit());
+        this.observer.observe(place);
+        this.refit();
+        this.connect(true);
+    }
+
+    dispose(): void {
+        this.observer.disconnect();
+        this.place.removeEventListener("paste", this.onPaste, true);
+        this.channel?.close();
+        this.terminal.dispose();
+    }
+
+    focus(): void {
+        this.terminal.focus();
+    }
+
+    clear(): void {
+        this.terminal.clear();
+    }
+
+    find(text: string, back: boolean): boolean {
+        const options = { caseSensitive: false, incremental: false };
+        return back ? this.finder.findPrevious(text, options) : this.finder.findNext(text, options);
+    }
+
+    endFind(): void {
+        this.finder.clearDecorations();
+        this.focus();
+    }
+
+    apply(settings: Settings): void {
+        this.place.style.background = THEMES[settings.terminalTheme].background ?? "";
+        this.terminal.options.fontSize = settings.terminalFontSize;
+        this.terminal.options.theme = THEMES[settings.terminalTheme];
+        this.terminal.options.screenReaderMode = settings.terminalScreenReader;
+        this.copyOnSelect = settings.terminalCopyOnSelect;
+        this.refit();
+    }
+
+    private selecting: { dispose(): void } | null = null;
+    private set copyOnSelect(on: boolean) {
+        this.selecting?.dispose();
+        this.selecting = on ? this.terminal.onSelectionChange(() => this.terminal.hasSelection() && void copyText(this.terminal.getSelection())) : null;
+    }
+
+    /** A new shell; the old one ends on the server when nobody comes back to it. */
+    restart(): void {
+        this.store(null);
+        this.terminal.reset();
+        this.connect(false);
+    }
+
+    /** Attach to the same shell again after the connection was lost. */
+    reconnect(): void {
+        this.connect(true);
+    }
+
+    paste(text: string): void {
+        this.askPaste.value = null;
+        this.terminal.paste(cleanPaste(text));
+        this.focus();
+    }
+
+    async copySelection(): Promise<void> {
+        if (this.terminal.hasSelection()) await copyText(this.terminal.getSelection());
+    }
+
+    private async tryWebgl(): Promise<void> {
+        try {
+            const { WebglAddon } = await import("@xterm/addon-webgl");
+            const addon = new WebglAddon();
+            // A lost context falls back to the renderer that needs none.
+            addon.onContextLoss(() => addon.dispose());
+            this.terminal.loadAddon(addon);
+        } catch {
+            // No WebGL here: the other renderer is slower and does the same.
+        }
+    }
+
+    private refit(): void {
+        if (this.place.clientWidth < 40 || this.place.clientHeight < 30) return;
+        this.fit.fit();
+    }
+
+    private readonly onPaste = (event: ClipboardEvent): void => {
+        const text = event.clipboardData?.getData("text/plain") ?? "";
+        event.preventDefault();
+        event.stopPropagation();
+        if (/[\r\n]./s.test(text.trim())) this.askPaste.value = text;
+        else this.paste(text);
+    };
+
+    private onKey(event: KeyboardEvent): boolean {
+        if (event.type !== "keydown" || !event.ctrlKey || !event.shiftKey) return true;
+        if (event.code === "KeyC") {
+            void this.copySelection();
+            event.preventDefault();
+            return false;
+        }
+        // The browser's own paste follows and comes through onPaste.
+        return event.code !== "KeyV";
+    }
+
+    private stored(): string | null {
+        try {
+            return sessionStorage.getItem(this.sessionKey);
+        } catch {
+            return null;
+        }
+    }
+
+    private store(id: string | null): void {
+        try {
+            if (id === null) sessionStorage.removeItem(this.sessionKey);
+            else sessionStorage.setItem(this.sessionKey, id);
+        } catch {
+            // The shell can then not be found again after a reload.
+        }
+    }
+
+    private connect(resume: boolean): void {
+        this.channel?.close();
+        this.waiting = [];
+        this.state.value = "connecting";
+        this.message.value = "";
+        const session = resume ? this.stored() : null;
+        if (resume && session) this.terminal.reset();
+        const query = new URLSearchParams({ mode: "binary", cols: `${this.terminal.cols}`, rows: `${this.terminal.rows}` });
+        if (session) query.set("session", session);
+        this.channel = new Channel("terminal", {
+            once: true,
+            path: () => `${this.path}?${query}`,
+            onOpen: () => this.opened(),
+            onBytes: (bytes) => this.write(bytes),
+            onMessage: (message) => this.receive(message),
+            onClose: (reason) => this.closed(reason),
+        });
+    }
+
+    private opened(): void {
+        this.state.value = "open";
+        this.channel?.send(JSON.stringify({ type: "resize", cols: this.terminal.cols, rows: this.terminal.rows }));
+    }
+
+    private closed(reason: string): void {
+        if (this.state.value === "exited" || this.state.value === "error") return;
+        this.state.value = "lost";
+        this.message.value = reason;
+    }
+
+    private receive(message: Record<string, unknown>): void {
+        if (message.type === "session" && typeof message.id === "string") {
+            this.store(message.id);
+            this.counts = message.credit === true;
+        }
+        else if (message.type === "output" && typeof message.data === "string") this.write(new TextEncoder().encode(message.data));
+        else if (message.type === "exit") this.exited(typeof message.code === "number" ? message.code : null);
+        else if (message.type === "error") {
+            this.state.value = "error";
+            this.message.value = typeof message.message === "string" ? message.message : "The terminal reports an error";
+            // A session that is gone must not be asked for again.
+            this.store(null);
+        }
+    }
+
+    private exited(code: number | null): void {
+        this.state.value = "exited";
+        this.message.value = code === null ? "The shell ended" : `Process exited with code ${code}`;
+        this.store(null);
+    }
+
+    private write(bytes: Uint8Array): void {
+        this.waiting.push(bytes);
+        this.pump();
+    }
+
+    /** Hand bytes to xterm.js as it takes them, and tell a server that counts how far they are shown. */
+    private pump(): void {
+        while (this.pending < MAX_PENDING) {
+            const bytes = this.waiting.shift();
+            if (!bytes) return;
+            this.pending += bytes.length;
+            const { channel } = this;
+            this.terminal.write(bytes, () => {
+                this.pending -= bytes.length;
+                if (this.counts) channel?.send(JSON.stringify({ type: "credit", bytes: bytes.length }));
+                this.pump();
+            });
+        }
+    }
+
+    private send(text: string): void {
+        this.sendBytes(new TextEncoder().encode(text));
+    }
+
+    private sendBytes(bytes: Uint8Array): void {
+        if (this.state.value !== "open") return;
+        for (let at = 0; at < bytes.length; at += INPUT_PIECE) this.channel?.send(bytes.slice(at, at + INPUT_PIECE));
+    }
+}
+
+function openLink(_event: MouseEvent, url: string): void {
+    if (/^https?:\/\//i.test(url)) window.open(url, "_blank", "noopener,noreferrer");
+}

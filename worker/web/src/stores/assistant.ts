@@ -1,0 +1,242 @@
+// The assistant of one run: its sessions, the conversation that is open, what it asks.
+
+import { signal } from "@preact/signals";
+import { ApiError, errorText, getDocument, request } from "../lib/api";
+import { Channel } from "../lib/channel";
+import type { Message, Part, Permission } from "../lib/conversation";
+import { providerError, readMessages, readPart, readPermission } from "../lib/conversation";
+import { isRecord } from "../lib/shape";
+import type { AssistantHealth, AssistantSession } from "../protocol";
+import { ASSISTANT_HEALTH } from "../protocol";
+import { settings } from "./settings";
+
+const STARTING_MS = 2_000;
+const SESSIONS_MS = 5_000;
+
+export class Assistant {
+    readonly health = signal<AssistantHealth | null>(null);
+    readonly unavailable = signal<string | null>(null);
+    readonly sessions = signal<readonly AssistantSession[] | null>(null);
+    readonly sessionsError = signal<string | null>(null);
+    /** The open conversation, or null for a new one. */
+    readonly session = signal<string | null>(null);
+    readonly messages = signal<readonly Message[]>([]);
+    /** Parts of the answer that is being written, in the order they began. */
+    readonly live = signal<readonly Part[]>([]);
+    readonly busy = signal(false);
+    readonly retry = signal<string | null>(null);
+    readonly error = signal<string | null>(null);
+    readonly expired = signal(false);
+    readonly permissions = signal<readonly Permission[]>([]);
+    private readonly always = new Set<string>();
+    private readonly answered = new Set<string>();
+    private events: Channel | null = null;
+    private timers: number[] = [];
+    private closed = false;
+    /** Text of the user's that stands there before the server has it. */
+    readonly sending = signal<string | null>(null);
+
+    constructor(private readonly runId: string, private readonly directory: () => string | null) {
+        void this.checkHealth();
+        void this.loadSessions();
+    }
+
+    close(): void {
+        this.closed = true;
+        this.events?.close();
+        this.timers.forEach(clearTimeout);
+    }
+
+    private path(rest: string): string {
+        return `containers/${encodeURIComponent(this.runId)}/opencode/${rest}`;
+    }
+
+    private later(act: () => void, ms: number): void {
+        if (!this.closed) this.timers = [...this.timers.slice(-8), window.setTimeout(act, ms)];
+    }
+
+    async checkHealth(): Promise<void> {
+        try {
+            const health = await getDocument(ASSISTANT_HEALTH, this.path("health"));
+            this.health.value = health;
+            this.unavailable.value = null;
+            if (!health.healthy && health.processRunning) this.later(() => void this.checkHealth(), STARTING_MS);
+        } catch (error) {
+            this.unavailable.value = errorText(error);
+        }
+    }
+
+    private async loadSessions(): Promise<void> {
+        const directory = this.directory();
+        if (directory !== null && !document.hidden) {
+            try {
+                const body: unknown = await (await request(this.path(`sessions?directory=${encodeURIComponent(directory)}`))).json();
+                const raws = Array.isArray(body) ? body : isRecord(body) && Array.isArray(body.sessions) ? body.sessions : [];
+                this.sessions.value = raws.filter(isRecord).filter((raw) => typeof raw.id === "string").map(readSession);
+                this.sessionsError.value = null;
+            } catch (error) {
+                this.sessionsError.value = errorText(error);
+            }
+        }
+        this.later(() => void this.loadSessions(), directory === null ? 1_000 : SESSIONS_MS);
+    }
+
+    open(id: string | null): void {
+        if (id === this.session.value) return;
+        this.events?.close();
+        this.events = null;
+        this.session.value = id;
+        this.messages.value = [];
+        this.live.value = [];
+        this.permissions.value = [];
+        this.busy.value = this.expired.value = false;
+        this.error.value = this.retry.value = this.sending.value = null;
+        if (id === null) return;
+        this.listen(id);
+        void this.loadMessages();
+    }
+
+    private listen(id: string): void {
+        const query = new URLSearchParams({ sessionId: id, heartbeat: "1" });
+        const directory = this.directory();
+        if (directory) query.set("directory", directory);
+        this.events = new Channel("assistant", {
+            path: () => this.path(`events-ws?${query}`),
+            onMessage: (message) => this.receive(message),
+            // What happened while nobody listened is in the stored messages.
+            onOpen: () => void this.loadMessages(),
+        });
+    }
+
+    async loadMessages(): Promise<void> {
+        const id = this.session.value;
+        if (id === null) return;
+        try {
+            const body: unknown = await (await request(this.path(`sessions/${encodeURIComponent(id)}/messages`))).json();
+            if (id !== this.session.value) return;
+            this.messages.value = readMessages(body);
+            if (!this.busy.value) this.live.value = [];
+            const last = this.messages.value.at(-1);
+            if (last?.role === "assistant" && last.error) this.error.value = last.error;
+        } catch (error) {
+            this.fail(error, "This session no longer exists. Please start a new conversation.");
+        }
+    }
+
+    private fail(error: unknown, gone: string): void {
+        if (error instanceof ApiError && error.status === 404) {
+            this.expired.value = true;
+            this.error.value = gone;
+        } else this.error.value = errorText(error);
+    }
+
+    async send(text: string): Promise<boolean> {
+        this.error.value = null;
+        this.sending.value = text;
+        this.busy.value = true;
+        try {
+            const id = this.session.value ?? (await this.create());
+            await request(this.path(`sessions/${encodeURIComponent(id)}/messages`), { method: "POST", body: { message: text, ...(this.directory() ? { directory: this.directory() } : {}) } });
+            return true;
+        } catch (error) {
+            this.fail(error, "Session expired or no longer exists. Please start a new conversation.");
+            return false;
+        } finally {
+            this.busy.value = false;
+            this.retry.value = null;
+            await this.loadMessages();
+            this.sending.value = null;
+            this.live.value = [];
+        }
+    }
+
+    private async create(): Promise<string> {
+        const key = settings.peek().anthropicApiKey, directory = this.directory();
+        const body = { title: "Debug Session", ...(directory ? { workingDir: directory } : {}), ...(key ? { apiKey: key } : {}) };
+        const answer: unknown = await (await request(this.path("sessions"), { method: "POST", body })).json();
+        if (!isRecord(answer) || typeof answer.id !== "string") throw new Error("Failed to create session");
+        this.session.value = answer.id;
+        this.listen(answer.id);
+        return answer.id;
+    }
+
+    async stop(): Promise<void> {
+        const id = this.session.value;
+        if (id) await request(this.path(`sessions/${encodeURIComponent(id)}/abort`), { method: "POST" }).catch((error: unknown) => (this.error.value = errorText(error)));
+    }
+
+    async remove(id: string): Promise<void> {
+        try {
+            await request(this.path(`sessions/${encodeURIComponent(id)}`), { method: "DELETE" });
+            this.sessions.value = (this.sessions.value ?? []).filter((session) => session.id !== id);
+            if (this.session.value === id) this.open(null);
+        } catch (error) {
+            this.error.value = errorText(error);
+        }
+    }
+
+    private receive(message: Record<string, unknown>): void {
+        const data = isRecord(message.data) ? message.data : {};
+        const properties = isRecord(data.properties) ? data.properties : {};
+        switch (message.type) {
+        case "message.part.updated": return this.receivePart(properties.part);
+        case "message.updated": if (isRecord(properties.info) && isRecord(properties.info.time) && properties.info.time.end) void this.loadMessages(); return;
+        case "session.status": return this.receiveStatus(properties.status);
+        case "session.error": this.error.value = providerError(properties.error) ?? this.error.value; return;
+        case "permission.asked": case "permission.updated": return this.receivePermission(properties);
+        case "permission.replied": this.dropPermission(String(properties.permissionID ?? properties.requestID ?? "")); return;
+        }
+    }
+
+    private receivePart(raw: unknown): void {
+        const part = readPart(raw);
+        if (!part || !this.busy.value) return;
+        // The user's own message comes back as a part too.
+        if (part.kind === "text" && part.text === this.sending.value) return;
+        const at = this.live.value.findIndex((old) => old.id === part.id && old.kind === part.kind);
+        this.live.value = at < 0 ? [...this.live.value, part] : this.live.value.map((old, i) => (i === at ? part : old));
+    }
+
+    private receiveStatus(status: unknown): void {
+        const type = isRecord(status) ? status.type : status;
+        if (type === "busy") this.busy.value = true;
+        if (type === "idle" && this.sending.value === null) this.busy.value = false;
+        this.retry.value = type === "retry" && isRecord(status)
+            ? `Waiting for the model provider: ${String(status.message ?? "")} (attempt ${String(status.attempt ?? "?")})` : null;
+    }
+
+    private receivePermission(properties: Record<string, unknown>): void {
+        const permission = readPermission(properties);
+        if (!permission || this.answered.has(permission.id) || this.permissions.value.some((p) => p.id === permission.id)) return;
+        this.permissions.value = [...this.permissions.value, permission];
+        if (this.always.has(permission.type)) void this.reply(permission, true);
+    }
+
+    private dropPermission(id: string): void {
+        this.permissions.value = this.permissions.value.filter((permission) => permission.id !== id);
+    }
+
+    /** Answer a request; `always` allows later ones of that kind in this chat too. */
+    async reply(permission: Permission, allow: boolean, always = false): Promise<void> {
+        const id = this.session.value;
+        if (!id) return;
+        this.answered.add(permission.id);
+        this.dropPermission(permission.id);
+        if (always) this.always.add(permission.type);
+        try {
+            await request(this.path(`sessions/${encodeURIComponent(id)}/permissions/${encodeURIComponent(permission.id)}`), { method: "POST", body: { allow } });
+        } catch (error) {
+            this.error.value = errorText(error);
+        }
+        if (always) for (const other of this.permissions.value.filter((p) => p.type === permission.type)) void this.reply(other, true);
+    }
+}
+
+function readSession(raw: Record<string, unknown>): AssistantSession {
+    const s = isRecord(raw.summary) ? raw.summary : null;
+    const n = (value: unknown) => (typeof value === "number" ? value : 0);
+    return {
+        id: String(raw.id), title: typeof raw.title === "string" && raw.title ? raw.title : "New conversation",
+        summary: s ? { files: n(s.files), additions: n(s.additions), deletions: n(s.deletions) } : null,
+    };
+}
