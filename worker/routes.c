@@ -6,17 +6,21 @@
 
 #include "policy/access.h"
 #include "policy/run_id.h"
+#include "worker/connection_report.h"
 #include "worker/http.h"
 #include "worker/logs_ws.h"
 #include "worker/page.h"
 #include "worker/runs.h"
 #include "worker/sdk_ws.h"
+#include "worker/search.h"
 #include "worker/worker.h"
 
 #define RUN "/api/containers/:id"
 
 static const struct route ROUTES[] = {
     {METHOD_GET, "/api/health", ROUTE_HTTP, handle_health},
+    {METHOD_GET, "/api/connection", ROUTE_HTTP, handle_connection},
+    {METHOD_GET, "/api/search", ROUTE_HTTP, handle_search},
     {METHOD_GET, "/api/containers", ROUTE_HTTP, handle_containers},
     {METHOD_GET, RUN, ROUTE_HTTP, handle_container},
     {METHOD_POST, RUN "/stop", ROUTE_HTTP, handle_container_stop},

@@ -8,12 +8,16 @@
 
 #include <cmocka.h>
 
+#include "worker/connection_report.h"
 #include "worker/http.h"
+#include "worker/launch.h"
+#include "worker/launch_ws.h"
 #include "worker/logs_ws.h"
 #include "worker/page.h"
 #include "worker/routes.h"
 #include "worker/runs.h"
 #include "worker/sdk_ws.h"
+#include "worker/search.h"
 #include "worker/worker.h"
 
 /* What became of the request: a handler's name, "page", or a status. */
@@ -75,6 +79,19 @@ HANDLER(sdk_health)
 HANDLER(sdk_version)
 HANDLER(logs_ws)
 HANDLER(sdk_ws)
+HANDLER(launch)
+HANDLER(launch_models)
+HANDLER(launch_agents)
+HANDLER(launch_tasks)
+HANDLER(launch_config)
+HANDLER(launch_doctor)
+HANDLER(launch_cancel)
+HANDLER(launch_clear)
+HANDLER(launch_status)
+HANDLER(launch_logs)
+HANDLER(launch_ws)
+HANDLER(connection)
+HANDLER(search)
 
 /* Dispatch one request that the reader and policy let through. */
 static void
@@ -102,6 +119,13 @@ test_dispatch(void **state)
     } ROWS[] = {
         {METHOD_GET, "/api/health", false, "health()"},
         {METHOD_HEAD, "/api/health", false, "health()"},
+        {METHOD_GET, "/api/connection", false, "connection()"},
+        {METHOD_GET, "/api/search", false, "search()"},
+        {METHOD_POST, "/api/launch", false, "launch()"},
+        {METHOD_POST, "/api/launch/cancel", false, "launch_cancel()"},
+        {METHOD_GET, "/api/launch/tasks", false, "launch_tasks()"},
+        {METHOD_GET, "/api/launch/ws", true, "launch_ws()"},
+        {METHOD_GET, "/api/launch", false, "405 Method not allowed"},
         {METHOD_GET, "/api/containers", false, "containers()"},
         {METHOD_GET, "/api/containers/a.b_c-1", false, "container(a.b_c-1)"},
         {METHOD_POST, "/api/containers/a/stop", false, "container_stop(a)"},
