@@ -32,6 +32,8 @@ static struct {
     uint32_t next_seq;
     struct pending pending[LIMIT_BROKER_PENDING];
     struct watched_child *children;
+    void (*on_event[MESSAGE_TYPES])(const void *event);
+    void (*on_up[BROKER_UP_LISTENERS])(void);
 } link_state = {.fd = -1};
 
 /* A slot is found by its number, so an answer needs no search. */
@@ -118,6 +120,8 @@ take_packet(struct channel_packet *packet)
             return -EBADMSG;
         if (head.type == MESSAGE_EVENT_CHILD)
             take_child_event((const struct event_child *)packet->bytes);
+        else if (link_state.on_event[head.type] != NULL)
+            link_state.on_event[head.type](packet->bytes);
         return 0;
     }
     if (shape->answer_len != packet->len || packet->n_fds > shape->answer_fds_max)
@@ -194,6 +198,26 @@ on_hello(void *ctx, const void *answer, int *fds, unsigned n_fds)
         return;
     }
     link_state.greeted = true;
+    for (size_t i = 0; i < BROKER_UP_LISTENERS; i++)
+        if (link_state.on_up[i] != NULL)
+            link_state.on_up[i]();
+}
+
+void
+broker_on_event(uint16_t type, void (*fn)(const void *event))
+{
+    link_state.on_event[type] = fn;
+}
+
+void
+broker_on_up(void (*fn)(void))
+{
+    for (size_t i = 0; i < BROKER_UP_LISTENERS; i++) {
+        if (link_state.on_up[i] != NULL)
+            continue;
+        link_state.on_up[i] = fn;
+        return;
+    }
 }
 
 static void

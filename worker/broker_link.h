@@ -42,6 +42,16 @@ broker_ticket
 broker_ask(uint16_t type, void *request, const int *fds, unsigned n_fds,
            broker_answer_fn fn, void *ctx);
 
+/* Who hears events of this type: their whole, checked struct. One listener a type, for good. */
+void
+broker_on_event(uint16_t type, void (*fn)(const void *event));
+
+/* Who hears that a broker is there (again), after it was greeted: what was asked of an earlier
+ * one is forgotten. For good; at most BROKER_UP_LISTENERS. */
+#define BROKER_UP_LISTENERS 8u
+void
+broker_on_up(void (*fn)(void));
+
 broker_ticket
 broker_ask_runs_list(uint64_t generation, bool no_wait, broker_answer_fn fn, void *ctx);
 broker_ticket

@@ -18,6 +18,7 @@
 #include "worker/access_gate.h"
 #include "worker/broker_link.h"
 #include "worker/http.h"
+#include "worker/launches.h"
 #include "worker/page.h"
 #include "worker/peers.h"
 #include "worker/routes.h"
@@ -211,6 +212,7 @@ set_up(void)
     if ((error = server_init(worker.loop, &worker.config)) < 0)
         log_die("listener: %s", strerror(-error));
     http_init(worker.loop);
+    launches_init();
     broker_link_init(worker.loop, HANDOFF_CHANNEL);
     ev_io_init(&worker.control, on_control, HANDOFF_CONTROL, EV_READ);
     ev_io_start(worker.loop, &worker.control);

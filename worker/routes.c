@@ -8,6 +8,8 @@
 #include "policy/run_id.h"
 #include "worker/connection_report.h"
 #include "worker/http.h"
+#include "worker/launch.h"
+#include "worker/launch_ws.h"
 #include "worker/logs_ws.h"
 #include "worker/page.h"
 #include "worker/runs.h"
@@ -34,6 +36,17 @@ static const struct route ROUTES[] = {
     {METHOD_GET, RUN "/reference/patch", ROUTE_HTTP, handle_reference_patch},
     {METHOD_GET, RUN "/sdk/health", ROUTE_HTTP, handle_sdk_health},
     {METHOD_GET, RUN "/sdk/version", ROUTE_HTTP, handle_sdk_version},
+    {METHOD_POST, "/api/launch", ROUTE_HTTP, handle_launch},
+    {METHOD_GET, "/api/launch/models", ROUTE_HTTP, handle_launch_models},
+    {METHOD_GET, "/api/launch/agents", ROUTE_HTTP, handle_launch_agents},
+    {METHOD_GET, "/api/launch/tasks", ROUTE_HTTP, handle_launch_tasks},
+    {METHOD_GET, "/api/launch/config", ROUTE_HTTP, handle_launch_config},
+    {METHOD_GET, "/api/launch/doctor", ROUTE_HTTP, handle_launch_doctor},
+    {METHOD_POST, "/api/launch/cancel", ROUTE_HTTP, handle_launch_cancel},
+    {METHOD_POST, "/api/launch/clear", ROUTE_HTTP, handle_launch_clear},
+    {METHOD_GET, "/api/launch/status", ROUTE_HTTP, handle_launch_status},
+    {METHOD_GET, "/api/launch/logs", ROUTE_HTTP, handle_launch_logs},
+    {METHOD_GET, "/api/launch/ws", ROUTE_WEBSOCKET, handle_launch_ws},
     {METHOD_GET, RUN "/logs-ws", ROUTE_WEBSOCKET, handle_logs_ws},
     {METHOD_GET, RUN "/sdk-ws", ROUTE_WEBSOCKET, handle_sdk_ws},
 };
