@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const home = dirname(fileURLToPath(import.meta.url));
-const out = process.argv[2] ?? join(home, "dist");
+const out = process.argv.slice(2).find((argument) => !argument.startsWith("--")) ?? join(home, "dist");
 
 // Bytes after gzip. First view: what index.html loads before it can show a run list.
 const BUDGET_FIRST_SCRIPT = 125 * 1024;
@@ -91,6 +91,20 @@ async function writeIndex(entry, style) {
     await writeFile(join(out, "index.html"), text);
 }
 
+/** The shapes of src/protocol.ts as JSON, for tests of the server in other languages. */
+async function writeProtocol() {
+    const { outputFiles } = await build({
+        absWorkingDir: home, entryPoints: ["src/protocol.ts"], bundle: true, format: "esm", write: false, logLevel: "warning" });
+    const url = `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`;
+    const { DOCUMENTS } = await import(url);
+    await writeFile(join(out, "protocol.json"), `${JSON.stringify(DOCUMENTS, null, 1)}\n`);
+}
+
+if (process.argv.includes("--protocol")) {
+    await mkdir(out, { recursive: true });
+    await writeProtocol();
+    process.exit(0);
+}
 await rm(join(out, "assets"), { recursive: true, force: true });
 const { outputs } = (await bundle()).metafile;
 const entryOf = (source) => Object.keys(outputs).find((name) => outputs[name].entryPoint === source);

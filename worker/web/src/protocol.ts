@@ -61,6 +61,9 @@ export const RUN_LIST = object({
 });
 export type RunList = TypeOf<typeof RUN_LIST>;
 
+/** GET api/containers/ID */
+export const ONE_RUN = object({ container: RUN });
+
 /** GET api/containers/ID/project */
 export const PROJECT = object({
     id: string,
@@ -128,13 +131,20 @@ export const LAUNCH = object({
     command: string,
     taskId: string,
     startTime: string,
+    /** A launch that waits for its turn: 1 is next. */
+    queuePosition: optional(nullOr(number)),
+    exitCode: optional(nullOr(number)),
+    endTime: optional(nullOr(string)),
+    outputError: optional(nullOr(string)),
+    interrupted: optional(any),
 });
 export type Launch = TypeOf<typeof LAUNCH>;
 
 /** api/launch/ws, server to page: all launches and their kept lines first, then what happens */
 export type LaunchMessage =
     | { type: "status"; launch_id: string; data: Launch }
-    | { type: "log"; launch_id: string; data: string }
+    // `offset` is where the line ends in the output: after a reconnect older lines come again.
+    | { type: "log"; launch_id: string; data: string; offset?: number }
     | { type: "cleared"; launch_id: string }
     | Heartbeat;
 
@@ -216,7 +226,11 @@ export const CONNECTION = object({
     scheme: string,
     basePath: string,
     peer: string,
+    peerUid: optional(nullOr(number)),
+    forwardedFor: optional(nullOr(string)),
+    forwardedProto: optional(nullOr(string)),
     tokenRequired: boolean,
+    allowedOrigins: optional(list(string)),
 });
 export type ConnectionReport = TypeOf<typeof CONNECTION>;
 
@@ -249,6 +263,7 @@ export interface AssistantSession {
 export const DOCUMENTS = {
     "GET /api/health": HEALTH,
     "GET /api/containers": RUN_LIST,
+    "GET /api/containers/ID": ONE_RUN,
     "GET /api/containers/ID/project": PROJECT,
     "GET /api/containers/ID/files": FILES,
     "GET /api/containers/ID/diff": DIFF,

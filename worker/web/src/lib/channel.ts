@@ -2,7 +2,9 @@
 // looks again when the tab or the network comes back.
 
 import { signal } from "@preact/signals";
+import { isStatic } from "./route";
 import { isRecord } from "./shape";
+import { staticMessages } from "./static-site";
 import { locked, request, socketProtocols, socketUrl, token } from "./api";
 
 const BACKOFF_MS = [300, 1000, 2000, 4000, 8000, 15_000];
@@ -101,6 +103,7 @@ export class Channel {
     }
 
     private connect(): void {
+        if (isStatic) return void this.replay();
         clearTimeout(this.timer);
         this.drop();
         this.opened = false;
@@ -111,6 +114,13 @@ export class Channel {
         socket.onopen = () => this.onOpen();
         socket.onmessage = (event) => this.onMessage(event.data as string | ArrayBuffer);
         socket.onclose = (event) => this.lost(event.reason || (event.code === 1006 ? "the connection broke" : `closed (${event.code})`));
+    }
+
+    /** A static site has no sockets: what it kept comes at once. */
+    private async replay(): Promise<void> {
+        this.set("open");
+        this.use.onOpen?.();
+        for (const message of await staticMessages(this.use.path())) this.use.onMessage(message);
     }
 
     private onOpen(): void {

@@ -16,7 +16,9 @@ export interface LaunchEntry {
     readonly id: string;
     readonly lines: Lines;
     readonly state: Launch | null;
-    /** Lines that a new connection repeats before it brings new ones. */
+    /** Where the last line that is here ends in the launch's output. */
+    offset: number;
+    /** Lines that a new connection repeats, for a server that tells no offsets. */
     repeated: number;
 }
 
@@ -29,7 +31,7 @@ let channel: Channel | null = null;
 function entryOf(id: string): LaunchEntry {
     const old = launches.peek().get(id);
     if (old) return old;
-    const entry: LaunchEntry = { id, lines: new Lines(), state: null, repeated: 0 };
+    const entry: LaunchEntry = { id, lines: new Lines(), state: null, offset: -1, repeated: 0 };
     launches.value = new Map(launches.peek()).set(id, entry);
     return entry;
 }
@@ -62,15 +64,25 @@ function receiveStatus(launch: Launch): void {
         note(`Launch failed: ${launch.taskId}`, launch.error ?? "", address(["launches", launch.launch_id]));
 }
 
+/** The server repeats kept lines on a new connection: what is here already is not shown twice. */
+function receiveLine(entry: LaunchEntry, line: string, offset: number | null): void {
+    if (offset !== null) {
+        if (offset <= entry.offset) return;
+        entry.offset = offset;
+    } else if (entry.repeated > 0) {
+        entry.repeated--;
+        return;
+    }
+    entry.lines.push(line);
+}
+
 function receive(message: Record<string, unknown>): void {
     const id = message.launch_id;
     if (typeof id !== "string" || dismissed.has(id)) return;
     if (message.type === "status" && !misfit(LAUNCH, message.data)) receiveStatus(message.data as Launch);
     else if (message.type === "cleared") drop(id);
     else if (message.type === "log" && typeof message.data === "string") {
-        const entry = entryOf(id);
-        if (entry.repeated > 0) entry.repeated--;
-        else entry.lines.push(message.data);
+        receiveLine(entryOf(id), message.data, typeof message.offset === "number" ? message.offset : null);
     }
 }
 
@@ -78,7 +90,6 @@ export function startLaunches(): void {
     channel ??= new Channel("launches", {
         path: () => "launch/ws?heartbeat=1",
         onMessage: receive,
-        // The server repeats every kept line: what is here already is skipped, not shown twice.
         onOpen: () => launches.peek().forEach((entry) => (entry.repeated = entry.lines.total)),
     });
 }

@@ -1,10 +1,10 @@
 // The run list: the filter stands in the address, pages of rows come as they are looked at.
 
 import { computed, signal } from "@preact/signals";
-import { errorText, getDocument } from "../lib/api";
+import { ApiError, errorText, getDocument } from "../lib/api";
 import { route, setQuery } from "../lib/route";
 import type { Run, RunList } from "../protocol";
-import { RUN_LIST } from "../protocol";
+import { ONE_RUN, RUN_LIST } from "../protocol";
 import { openRunning, recents, remember } from "./opened";
 
 const PAGE = 200;
@@ -172,8 +172,14 @@ export function watchRuns(): () => void {
     };
 }
 
-/** One run by its ID, wherever it is listed. */
+/** One run by its ID; null when there is none. */
 export async function findRun(id: string): Promise<Run | null> {
-    const answer = await fetchPage({ filters: { q: id, task: "", model: "", agent: "", status: "", grade: "" }, sort: "created", order: "desc", recent: false }, 0, 50);
-    return answer.containers.find((run) => run.id === id) ?? null;
+    try {
+        const { container } = await getDocument(ONE_RUN, `containers/${encodeURIComponent(id)}`);
+        remember([container]);
+        return container;
+    } catch (error) {
+        if (error instanceof ApiError && (error.status === 404 || error.status === 400)) return null;
+        throw error;
+    }
 }

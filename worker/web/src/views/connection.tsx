@@ -43,7 +43,9 @@ function lines(server: ConnectionReport | null): Line[] {
     ];
     if (server) {
         list.push({ name: "Origin", page: location.origin, server: server.origin ?? "not sent with this request", fix: null });
-        list.push({ name: "Peer", page: "", server: server.peer, fix: null });
+        list.push({ name: "Peer", page: "", server: server.peerUid == null ? server.peer : `${server.peer} (account ${server.peerUid})`, fix: null });
+        if (server.forwardedFor) list.push({ name: "Forwarded for", page: "", server: server.forwardedFor, fix: null });
+        if (server.allowedOrigins?.length) list.push({ name: "Allowed origins", page: "", server: server.allowedOrigins.join(", "), fix: null });
     }
     return list;
 }

@@ -31,6 +31,8 @@ export function LaunchingView() {
                 {launch?.status === "failed" && <Button label="Dismiss" onClick={() => { void clear(id); go(address(["runs"])); }} />}
             </header>
             {launch?.command && <div class="command slim"><pre tabIndex={0}>{launch.command}</pre><CopyButton text={() => launch.command} /></div>}
+            {!!launch?.queuePosition && <Notice tone="info">Waiting for its turn: number {launch.queuePosition} in line.</Notice>}
+            {launch?.outputError && <Notice tone="warn">The output is incomplete: {launch.outputError}</Notice>}
             {launch?.error && <Notice tone="bad">{launch.error}</Notice>}
             {error && <Notice tone="bad">{error}</Notice>}
             <div class="launch-log">

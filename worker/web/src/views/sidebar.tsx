@@ -59,7 +59,7 @@ function LaunchItem({ entry }: { entry: LaunchEntry }) {
     const title = entry.state?.taskId ?? "Launch";
     const current = route.value.path[0] === "launches" && route.value.path[1] === entry.id;
     return <Item href={address(["launches", entry.id])} kind={failed ? "broken" : "busy"} title={title} current={current}
-        text={failed ? `Launch Failed${entry.state?.error ? `: ${entry.state.error}` : ""}` : "Launching..."}
+        text={entry.state?.queuePosition ? `Waiting, number ${entry.state.queuePosition} in line` : failed ? `Launch Failed${entry.state?.error ? `: ${entry.state.error}` : ""}` : "Launching..."}
         action={failed ? "Dismiss" : "Cancel"} onAction={() => void (failed ? clear(entry.id) : cancel(entry.id).catch(() => {}))} />;
 }
 
