@@ -1,5 +1,6 @@
-/* /api/health: what is known now; it waits for nobody. */
+/* /api/health: what the broker knows now; the CLI is never waited for. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/json_write.h"
 #include "worker/exchange.h"
@@ -37,8 +38,8 @@ put_runner(struct json_writer *w, const struct runs_listing *l, const char *back
     }
 }
 
-void
-handle_health(struct exchange *x)
+static void
+answer(struct exchange *x)
 {
     const struct worker_config *config = worker_config();
     struct runs_listing l;
@@ -47,7 +48,6 @@ handle_health(struct exchange *x)
     struct json_writer w;
     struct buf body;
 
-    runs_poke();
     l = runs_listing();
     backend = l.backend != NULL       ? l.backend
               : *config->backend != 0 ? config->backend
@@ -73,4 +73,42 @@ handle_health(struct exchange *x)
     json_cstring(&w, now);
     json_object_close(&w);
     exchange_json(x, 200, &body);
+}
+
+struct health_wait {
+    struct runs_glance glance;
+    struct exchange *x;
+};
+
+static void
+on_ready(void *ctx)
+{
+    struct health_wait *h = ctx;
+    struct exchange *x = h->x;
+
+    free(h);
+    answer(x);
+}
+
+static void
+on_gone(struct exchange *x, void *ctx)
+{
+    struct health_wait *h = ctx;
+
+    runs_glance_cancel(&h->glance);
+    free(h);
+}
+
+void
+handle_health(struct exchange *x)
+{
+    struct health_wait *h = malloc(sizeof *h);
+
+    if (h == NULL || runs_glance(&h->glance, on_ready, h)) {
+        free(h);
+        answer(x);
+        return;
+    }
+    h->x = x;
+    exchange_on_gone(x, on_gone, h);
 }

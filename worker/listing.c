@@ -49,29 +49,6 @@ note_failure(struct listing *l, const char *error, uint64_t failing_ms)
 }
 
 void
-listing_asked(struct listing *l)
-{
-    int64_t now = iso_time_steady_ms();
-
-    if (l->want_since_ms == 0 && (!l->known || now - l->born_ms > LIMIT_LIST_AGE_MS))
-        l->want_since_ms = now;
-}
-
-/* Since when is a fresh listing missed? One that was made after somebody began to miss it
- * satisfies him, however old it is by now. */
-static void
-note_age(struct listing *l, uint64_t age_ms)
-{
-    int64_t now = iso_time_steady_ms();
-
-    l->born_ms = now - (int64_t)age_ms;
-    if (age_ms <= LIMIT_LIST_AGE_MS)
-        l->want_since_ms = 0;
-    else if (l->want_since_ms == 0 || l->born_ms >= l->want_since_ms)
-        l->want_since_ms = now;
-}
-
-void
 listing_take(struct listing *l, const struct answer_runs_list *answer, int fd)
 {
     if (answer == NULL) {
@@ -90,7 +67,7 @@ listing_take(struct listing *l, const struct answer_runs_list *answer, int fd)
     else
         l->failing_since_ms = 0;
     if (answer->status == ANSWER_OK)
-        note_age(l, answer->age_ms);
+        l->born_ms = iso_time_steady_ms() - (int64_t)answer->age_ms;
 }
 
 static void
@@ -103,17 +80,10 @@ describe_failure(struct listing *l, const char *error, const char *detail,
     snprintf(l->described, sizeof l->described, "%s%s (since %s)", error, detail, since);
 }
 
-static int64_t
-slow_ms(const struct listing *l)
-{
-    return l->want_since_ms != 0 ? iso_time_steady_ms() - l->want_since_ms : 0;
-}
-
 bool
 listing_failing(const struct listing *l)
 {
-    return l->failing_since_ms != 0 || l->rubbish_since_ms != 0 ||
-           slow_ms(l) >= LISTING_SLOW_MS;
+    return l->failing_since_ms != 0 || l->rubbish_since_ms != 0;
 }
 
 void
@@ -128,11 +98,8 @@ listing_describe(struct listing *l, struct runs_listing *ret)
         return;
     if (l->failing_since_ms != 0)
         describe_failure(l, l->error, "", l->failing_since_ms);
-    else if (l->rubbish_since_ms != 0)
+    else
         describe_failure(l, "The CLI's run list is not usable: ", l->rubbish,
                          l->rubbish_since_ms);
-    else
-        describe_failure(l, "The CLI has not answered with a run list", "",
-                         iso_time_now_ms() - slow_ms(l));
     ret->error = l->described;
 }

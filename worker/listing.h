@@ -9,9 +9,6 @@
 #include "worker/runs_live.h"
 
 #define LISTING_ERROR_SIZE 1024u
-#define LISTING_SLOW_MS 1900 /* a CLI that says nothing for so long is said to be failing: just
-                                below LIMIT_LIST_WAIT_MS, after which callers are answered */
-
 struct runs_listing;
 
 struct listing {
@@ -22,7 +19,6 @@ struct listing {
     int64_t born_ms;     /* steady clock: when the CLI's answer was made */
     int64_t failing_since_ms; /* wall clock; 0: the newest attempt went well */
     int64_t rubbish_since_ms; /* wall clock; 0: the newest answer was a listing */
-    int64_t want_since_ms;    /* steady clock: since then nobody got a fresh one; 0: fresh */
     char error[MESSAGE_ERROR_SIZE];
     const char *rubbish; /* constant text */
     char described[LISTING_ERROR_SIZE];
@@ -30,10 +26,6 @@ struct listing {
 
 void
 listing_init(struct listing *l);
-
-/* The CLI is being asked: from now on a fresh listing is missed, unless there is one. */
-void
-listing_asked(struct listing *l);
 
 /* Is something wrong with the CLI? Then nobody should wait for it. */
 bool

@@ -18,7 +18,7 @@
 #include "worker/runs_results.h"
 #include "worker/worker.h"
 
-#define POKE_MS 250        /* between two background looks at the listing */
+#define GLANCE_MS 250      /* the listing's state is no older for who only asks for that */
 #define SLICE (128u * 1024u) /* bytes of summaries per turn of the loop: below 2 ms */
 
 static struct {
@@ -27,8 +27,9 @@ static struct {
     struct listing listing;
     bool live_pending;
     broker_ticket live_ticket;
-    bool poke_pending;
-    int64_t poked_ms;
+    bool glance_pending;
+    int64_t glanced_ms;
+    struct runs_glance *glancing;
     /* finished runs */
     struct results_table *results;
     struct results_table *building; /* another broker numbers anew: swapped in when whole */
@@ -91,10 +92,16 @@ on_listing(void *ctx, const void *answer, int *fds, unsigned n_fds)
 }
 
 static void
-on_poked(void *ctx, const void *answer, int *fds, unsigned n_fds)
+on_glanced(void *ctx, const void *answer, int *fds, unsigned n_fds)
 {
-    runs.poke_pending = false;
+    runs.glance_pending = false;
     listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1);
+    while (runs.glancing != NULL) {
+        struct runs_glance *g = runs.glancing;
+
+        runs.glancing = g->next;
+        g->ready(g->ctx);
+    }
 }
 
 /* Ask and wait for a fresh one; while the CLI hangs or fails, take what is known. */
@@ -104,26 +111,40 @@ ask_listing(void)
     broker_ticket ticket;
 
     runs.live_pending = true;
-    listing_asked(&runs.listing);
     ticket = broker_ask_runs_list(runs.listing.generation, listing_failing(&runs.listing),
                                   on_listing, NULL);
     if (runs.live_pending)
         runs.live_ticket = ticket;
 }
 
-void
-runs_poke(void)
+bool
+runs_glance(struct runs_glance *g, void (*ready)(void *ctx), void *ctx)
 {
     int64_t now = iso_time_steady_ms();
 
     start_once();
-    if (runs.live_pending || runs.poke_pending ||
-        (runs.poked_ms != 0 && now - runs.poked_ms < POKE_MS))
-        return;
-    runs.poked_ms = now;
-    runs.poke_pending = true;
-    listing_asked(&runs.listing);
-    broker_ask_runs_list(runs.listing.generation, true, on_poked, NULL);
+    if (!runs.glance_pending && runs.glanced_ms != 0 && now - runs.glanced_ms < GLANCE_MS)
+        return true;
+    if (!runs.glance_pending) {
+        runs.glanced_ms = now;
+        runs.glance_pending = true;
+            broker_ask_runs_list(runs.listing.generation, true, on_glanced, NULL);
+        if (!runs.glance_pending)
+            return true; /* the broker is away, which is the newest state */
+    }
+    *g = (struct runs_glance){runs.glancing, ready, ctx};
+    runs.glancing = g;
+    return false;
+}
+
+void
+runs_glance_cancel(struct runs_glance *g)
+{
+    for (struct runs_glance **at = &runs.glancing; *at != NULL; at = &(*at)->next)
+        if (*at == g) {
+            *at = g->next;
+            return;
+        }
 }
 
 /* --- finished ----------------------------------------------------------------------------- */

@@ -82,9 +82,20 @@ runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void
 void
 runs_wait_cancel(struct runs_wait *w);
 
-/* Have the listing refreshed in the background, at most a few times a second. */
+/* Someone wants the listing's state, not a fresh listing. Embedded in his own memory. */
+struct runs_glance {
+    struct runs_glance *next; /* private */
+    void (*ready)(void *ctx);
+    void *ctx;
+};
+
+/* See to it that the state (runs_listing) is what the broker knew at most a quarter second
+ * ago. True: it is, go on. False: `ready` is called as soon as the broker has said so, which
+ * never waits for the CLI. Cancel before the memory goes. */
+bool
+runs_glance(struct runs_glance *g, void (*ready)(void *ctx), void *ctx);
 void
-runs_poke(void);
+runs_glance_cancel(struct runs_glance *g);
 
 /* A run was stopped, removed or launched: what is known is too old for the next asker. */
 void
