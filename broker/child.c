@@ -278,18 +278,18 @@ explain(const struct children *all, const struct image *im, int r, char *error,
 }
 
 int
-child_start_program(struct children *all, char *const *argv, int in_fd, int out_fd, int err_fd,
-                    child_exit_fn fn, void *ctx, struct child **ret_child, char *error,
-                    size_t error_size)
+child_start_spec(struct children *all, const struct child_spec *spec,
+                 struct child **ret_child, char *error, size_t error_size)
 {
-    struct image im = {.argv = argv, .env = all->env, .checkout = all->checkout,
-                       .in_fd = in_fd, .out_fd = out_fd, .err_fd = err_fd};
+    struct image im = {.argv = spec->argv, .env = spec->env != NULL ? spec->env : all->env,
+                       .checkout = all->checkout, .in_fd = spec->in_fd,
+                       .out_fd = spec->out_fd, .err_fd = spec->err_fd};
     struct child *child = calloc(1, sizeof *child);
     int r;
 
     if (child == NULL)
         return explain(all, &im, -ENOMEM, error, error_size);
-    *child = (struct child){.all = all, .pidfd = -1, .fn = fn, .ctx = ctx};
+    *child = (struct child){.all = all, .pidfd = -1, .fn = spec->fn, .ctx = spec->ctx};
     LIST_INSERT_HEAD(&all->list, child, link);
     child->pid = start(&im);
     r = child->pid < 0 ? child->pid : watch(child);
@@ -301,6 +301,17 @@ child_start_program(struct children *all, char *const *argv, int in_fd, int out_
     }
     *ret_child = child;
     return 0;
+}
+
+int
+child_start_program(struct children *all, char *const *argv, int in_fd, int out_fd, int err_fd,
+                    child_exit_fn fn, void *ctx, struct child **ret_child, char *error,
+                    size_t error_size)
+{
+    const struct child_spec spec = {.argv = argv, .in_fd = in_fd, .out_fd = out_fd,
+                                    .err_fd = err_fd, .fn = fn, .ctx = ctx};
+
+    return child_start_spec(all, &spec, ret_child, error, error_size);
 }
 
 int

@@ -50,6 +50,19 @@ child_start_program(struct children *all, char *const *argv, int in_fd, int out_
                     child_exit_fn fn, void *ctx, struct child **ret_child, char *error,
                     size_t error_size);
 
+/* The general form: also with an environment of its own (NULL: that of every child). All of
+ * it is borrowed for the call. */
+struct child_spec {
+    char *const *argv;
+    char *const *env;
+    int in_fd, out_fd, err_fd;
+    child_exit_fn fn;
+    void *ctx;
+};
+int
+child_start_spec(struct children *all, const struct child_spec *spec,
+                 struct child **ret_child, char *error, size_t error_size);
+
 /* SIGTERM to the group now, SIGKILL after LIMIT_CLI_GRACE_MS. Its exit is still told. */
 void
 child_end(struct child *child);
