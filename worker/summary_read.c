@@ -7,6 +7,7 @@
 
 #include "common/json_read.h"
 #include "common/limits.h"
+#include "common/utf8.h"
 #include "policy/run_id.h"
 
 /* A text worth keeping, or NULL. */
@@ -152,10 +153,63 @@ pack(const struct finished_run *from)
     return r;
 }
 
+/* Blank `word` at `at` into an empty array, which no field takes for a value. */
+static size_t
+blank_word(char *at, size_t left, const char *word)
+{
+    size_t n = strlen(word);
+
+    if (left < n || memcmp(at, word, n) != 0)
+        return 0;
+    memset(at, ' ', n);
+    memcpy(at, "[]", 2);
+    return n;
+}
+
+/* Python's json writes and reads NaN, Infinity and -Infinity, so a summary may hold them. */
+static void
+blank_python_numbers(char *bytes, size_t len)
+{
+    bool in_string = false;
+
+    for (size_t i = 0; i < len; i++) {
+        if (bytes[i] == '\\' && in_string)
+            i++;
+        else if (bytes[i] == '"')
+            in_string = !in_string;
+        else if (!in_string && blank_word(bytes + i, len - i, "NaN") == 0 &&
+                 blank_word(bytes + i, len - i, "-Infinity") == 0)
+            blank_word(bytes + i, len - i, "Infinity");
+    }
+}
+
+/* A summary as the command reads it (contract 2.10), or NULL. */
+static struct json_doc *
+parse_summary(const char *bytes, size_t len)
+{
+    struct json_doc *doc;
+    char *copy;
+
+    /* Ill-formed UTF-8 is replaced elsewhere; the command drops such a summary as a whole. */
+    if (len > LIMIT_SUMMARY || !utf8_valid(bytes, len))
+        return NULL;
+    doc = json_parse(bytes, len, false, NULL);
+    if (doc != NULL || len == 0)
+        return doc;
+    copy = malloc(len);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, bytes, len);
+    blank_python_numbers(copy, len);
+    doc = json_parse(copy, len, false, NULL);
+    free(copy);
+    return doc;
+}
+
 struct finished_run *
 summary_read(const char *bytes, size_t len, const char *dir, size_t dir_len)
 {
-    struct json_doc *doc = len <= LIMIT_SUMMARY ? json_parse(bytes, len, false, NULL) : NULL;
+    struct json_doc *doc = parse_summary(bytes, len);
     const struct json_value *root = json_root(doc);
     const struct json_value *task = json_get(root, "task");
     struct finished_run run = {0}, *result = NULL;

@@ -44,6 +44,15 @@ static const struct {
     {"no object", "a/r", "[]", NULL},
     {"no JSON", "a/r", "{\"task\":", NULL},
     {"empty file", "a/r", "", NULL},
+    {"NaN", "a/r", "{\"a\":[NaN,-Infinity, Infinity],\"task\":{\"id\":\"t\"}}", "r"},
+    {"NaN as ID", "a/r9", "{\"run_id\":NaN,\"task\":{\"id\":\"t\"}}", "r9"},
+    {"NaN in a text", "a/r", "{\"task\":{\"id\":\"t\"},\"b\":NaN,\"run_id\":\"a\\\"NaN\"}", NULL},
+    {"NaN in an ID", "a/r", "{\"task\":{\"id\":\"t\"},\"b\":NaN,\"run_id\":\"NaN-1\"}", "NaN-1"},
+    {"NaN as a name", "a/r", "{NaN:1,\"task\":{\"id\":\"t\"}}", NULL},
+    {"negative NaN", "a/r", "{\"x\":-NaN,\"task\":{\"id\":\"t\"}}", NULL},
+    {"NaN beside a number", "a/r", "{\"x\":1NaN,\"task\":{\"id\":\"t\"}}", NULL},
+    {"byte order mark", "a/r", "\xef\xbb\xbf{\"task\":{\"id\":\"t\"}}", NULL},
+    {"ill-formed UTF-8", "a/r", "{\"task\":{\"id\":\"t\"},\"x\":\"\xff\"}", NULL},
 };
 
 static void

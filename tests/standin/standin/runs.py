@@ -265,7 +265,7 @@ def verb_results(argv):
 
 def walk_results(top):
     for folder, below, files in os.walk(top, followlinks=False):
-        if "summary.json" in files or "summary.json" in below:
+        if "summary.json" in files:
             below[:] = []
             found = read_summary(folder)
             if found:

@@ -1,0 +1,29 @@
+"""The lab's cases, in order. Runs as root of the Debian 13 folder, tree at /src."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "e2e")]
+BUILD = "/var/lab/build"
+os.environ["SSEBENCH_BUILD"] = BUILD
+
+import build  # noqa: E402
+import report  # noqa: E402
+
+
+def main():
+    build.cases(BUILD)
+    if report.failed:
+        return 1
+    import results
+    results.cases(); return 0
+
+    import standin
+    results.cases()
+    with containers.Docker() as docker:
+        containers.cases(docker)
+        standin.cases(docker)
+    return 1 if report.failed else 0
+
+
+sys.exit(main())
