@@ -5,12 +5,14 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "broker/assistant.h"
 #include "broker/child.h"
 #include "broker/cli.h"
 #include "broker/dispatch.h"
 #include "broker/documents.h"
 #include "broker/launchables.h"
 #include "broker/launches.h"
+#include "broker/litellm.h"
 #include "broker/logs.h"
 #include "broker/peer_uid.h"
 #include "broker/results_scan.h"
@@ -35,8 +37,12 @@ broker_init(struct broker *b)
     b->children = children_new(b->base, b->config.cli, b->config.checkout);
     b->cli = cli_new(b);
     b->logs = logs_new(b);
+    b->litellm = litellm_new(b);
+    b->assistants = assistants_new(b);
     b->dispatch = dispatch_new(b);
     b->run_dirs = run_dirs_new(b);
+    if (b->litellm == NULL || b->assistants == NULL)
+        return -ENOMEM;
     if (b->children == NULL || b->cli == NULL || b->logs == NULL || b->dispatch == NULL ||
         b->run_dirs == NULL)
         return -ENOMEM;
@@ -64,6 +70,8 @@ broker_done(struct broker *b)
     documents_free(b->documents);
     cli_free(b->cli);
     logs_free(b->logs);
+    litellm_free(b->litellm);
+    assistants_free(b->assistants);
     runs_list_free(b->runs_list);
     results_scan_free(b->results_scan);
     run_dirs_free(b->run_dirs);

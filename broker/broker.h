@@ -21,6 +21,8 @@ struct broker {
     struct results_scan *results_scan;
     struct logs *logs;
     struct peer_uid *peer_uid;
+    struct litellm *litellm;       /* orders to the key maker */
+    struct assistants *assistants; /* each run's OpenCode server and key */
     struct launchables *launchables;
     struct launches *launches;
     struct documents *documents;

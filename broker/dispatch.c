@@ -47,6 +47,7 @@ static const struct {
     [MESSAGE_RUN_LOGS] = {0, handle_run_logs},
     [MESSAGE_CHILD_END] = {0, handle_child_end},
     [MESSAGE_PEER_UID] = {0, handle_peer_uid},
+    [MESSAGE_ASSISTANT_START] = {0, handle_assistant_start},
     [MESSAGE_LAUNCHABLES] = {0, handle_launchables},
     [MESSAGE_CATALOG] = {0, handle_catalog},
     [MESSAGE_DOCTOR] = {0, handle_doctor},

@@ -111,5 +111,8 @@ handle_launch_watch(struct broker *b, const struct ask *ask, const void *request
 int
 handle_launch_output(struct broker *b, const struct ask *ask, const void *request,
                      struct channel_packet *packet);
+int
+handle_assistant_start(struct broker *b, const struct ask *ask, const void *request,
+                       struct channel_packet *packet);
 
 #endif

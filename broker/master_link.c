@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker/assistant.h"
 #include "broker/broker.h"
 #include "broker/child.h"
 #include "broker/dispatch.h"
@@ -30,6 +31,15 @@ leave(void *ctx)
     struct broker *b = ctx;
 
     event_base_loopbreak(b->base);
+}
+
+/* The keys have been given back, or their time is up. */
+static void
+end_children(void *ctx)
+{
+    struct broker *b = ctx;
+
+    children_end_all(b->children, leave, b);
 }
 
 /* SIGHUP: what may change in a running broker; the rest needs a new one. */
@@ -62,7 +72,7 @@ take(struct broker *b, const struct control_head *head, struct channel_packet *p
         packet->fds[0] = -1;
         reload(b, fd);
     } else if (head->type == CONTROL_STOP) {
-        children_end_all(b->children, leave, b);
+        assistants_stop(b->assistants, end_children, b);
     } else {
         log_event(LOG_LEVEL_ERROR, "control-unknown", "type=%u", head->type);
     }

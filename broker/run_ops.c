@@ -3,9 +3,11 @@
  * Distrusts: the worker (hosted mode and the run ID's form are checked again) and the CLI.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/assistant.h"
 #include "broker/broker.h"
 #include "broker/cli.h"
 #include "broker/dispatch.h"
@@ -18,6 +20,8 @@ enum { CLI_STATUS_NO_RUN = 3, CLI_STATUS_AMBIGUOUS = 4 };
 struct run_op {
     struct broker *broker;
     struct ask ask;
+    bool removes;
+    char run_id[MESSAGE_ID_SIZE];
 };
 
 static enum answer_status
@@ -46,6 +50,8 @@ on_done(void *ctx, struct cli_result *result)
     struct answer_run a = {.status = status_of(result)};
 
     message_string_set(a.error, sizeof a.error, result->error);
+    if (op->removes && (a.status == ANSWER_OK || a.status == ANSWER_NOT_FOUND))
+        assistants_run_removed(op->broker->assistants, op->run_id);
     /* Whatever came of it: what is known of the runs may be wrong now. */
     runs_list_invalidate(op->broker->runs_list);
     dispatch_answer(op->broker->dispatch, &op->ask, &a, -1);
@@ -65,7 +71,8 @@ act_run_op(struct broker *b, const struct ask *ask, const char *verb, const char
 
     if (op == NULL)
         return -EBUSY;
-    *op = (struct run_op){b, *ask};
+    *op = (struct run_op){b, *ask, strcmp(verb, "remove") == 0, ""};
+    message_string_set(op->run_id, sizeof op->run_id, run_id);
     r = cli_start(b->cli, &call, error);
     if (r < 0)
         free(op);
