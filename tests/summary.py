@@ -45,13 +45,14 @@ def add_suite(path, count):
             count.passed += 1
 
 
-def add_lab(path, count):
+def add_lines(path, count):
+    suite = os.path.splitext(os.path.basename(path))[0]
     with open(path, encoding="utf-8", errors="replace") as f:
         for line in f:
             m = re.match(r"(PASS|FAIL|SKIP) ([^:\n]*):? ?(.*)", line)
             if not m:
                 continue
-            name = "lab " + m.group(2)
+            name = suite + " " + m.group(2)
             if m.group(1) == "PASS":
                 count.passed += 1
             elif m.group(1) == "FAIL":
@@ -63,7 +64,7 @@ def add_lab(path, count):
 def main():
     folder, count = sys.argv[1], Count()
     for name in sorted(os.listdir(folder)):
-        add = {".json": add_units, ".xml": add_suite, ".txt": add_lab}[
+        add = {".json": add_units, ".xml": add_suite, ".txt": add_lines}[
             os.path.splitext(name)[1]]
         add(os.path.join(folder, name), count)
     for name, reason in count.skipped:
