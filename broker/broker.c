@@ -8,6 +8,7 @@
 #include "broker/assistant.h"
 #include "broker/child.h"
 #include "broker/cli.h"
+#include "broker/connect.h"
 #include "broker/dispatch.h"
 #include "broker/documents.h"
 #include "broker/launchables.h"
@@ -18,6 +19,7 @@
 #include "broker/results_scan.h"
 #include "broker/run_dirs.h"
 #include "broker/runs_list.h"
+#include "broker/watch.h"
 
 uint64_t
 broker_now_ms(void)
@@ -56,6 +58,10 @@ broker_init(struct broker *b)
     b->launches = launches_new(b);
     if (b->launchables == NULL || b->documents == NULL || b->launches == NULL)
         return -ENOMEM;
+    b->connects = connects_new(b);
+    b->watches = watches_new(b);
+    if (b->connects == NULL || b->watches == NULL)
+        return -ENOMEM;
     b->peer_uid = peer_uid_new(); /* NULL: every peer is unknown, and refused where it matters */
     return 0;
 }
@@ -68,6 +74,8 @@ broker_done(struct broker *b)
     launches_free(b->launches);
     launchables_free(b->launchables);
     documents_free(b->documents);
+    connects_free(b->connects);
+    watches_free(b->watches);
     cli_free(b->cli);
     logs_free(b->logs);
     litellm_free(b->litellm);

@@ -26,6 +26,8 @@ struct broker {
     struct launchables *launchables;
     struct launches *launches;
     struct documents *documents;
+    struct connects *connects; /* addresses of containers */
+    struct watches *watches;   /* dialogs that are looked at */
 };
 
 /* Make every part, in order; the configuration, base and control_fd are filled in. Begins

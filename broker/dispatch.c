@@ -17,6 +17,7 @@
 #include "broker/launches.h"
 #include "broker/logs.h"
 #include "broker/master_link.h"
+#include "broker/watch.h"
 #include "common/limits.h"
 #include "common/log.h"
 
@@ -56,6 +57,10 @@ static const struct {
     [MESSAGE_LAUNCH_CLEAR] = {0, handle_launch_clear},
     [MESSAGE_LAUNCH_WATCH] = {0, handle_launch_watch},
     [MESSAGE_LAUNCH_OUTPUT] = {0, handle_launch_output},
+    [MESSAGE_RUN_CONNECT] = {0, handle_run_connect},
+    [MESSAGE_RUN_WATCH] = {0, handle_run_watch},
+    [MESSAGE_RUN_UNWATCH] = {0, handle_run_unwatch},
+    [MESSAGE_TASK_FILE] = {0, handle_task_file},
 };
 
 /* A message that the worker's socket had no room for. */
@@ -117,6 +122,8 @@ peer_close(struct peer *peer)
         logs_end_peer(d->broker->logs, peer->id);
     if (d->broker->launches != NULL)
         launches_end_peer(d->broker->launches, peer->id);
+    if (d->broker->watches != NULL)
+        watches_end_peer(d->broker->watches, peer->id);
     while (!STAILQ_EMPTY(&peer->queue))
         queue_drop(peer);
     if (peer->readable != NULL)

@@ -115,4 +115,17 @@ int
 handle_assistant_start(struct broker *b, const struct ask *ask, const void *request,
                        struct channel_packet *packet);
 
+int
+handle_run_connect(struct broker *b, const struct ask *ask, const void *request,
+                   struct channel_packet *packet);
+int
+handle_run_watch(struct broker *b, const struct ask *ask, const void *request,
+                 struct channel_packet *packet);
+int
+handle_run_unwatch(struct broker *b, const struct ask *ask, const void *request,
+                   struct channel_packet *packet);
+int
+handle_task_file(struct broker *b, const struct ask *ask, const void *request,
+                 struct channel_packet *packet);
+
 #endif

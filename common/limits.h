@@ -86,8 +86,28 @@
 #define LIMIT_KEYMAKER_MS 10000u         /* contract 9.1: one request to the proxy */
 #define LIMIT_KEYMAKERS 16u              /* of them at once */
 #define LIMIT_REVOKE_MS 4000u            /* what the broker's stop may take for its keys */
+#define LIMIT_CONTAINER_CALLS 512u       /* requests and streams to OpenCode, of one worker */
+#define LIMIT_OPENCODE_ANSWER (16u * 1024u * 1024u) /* bytes of one answer; 6.5 MB were seen */
+#define LIMIT_OPENCODE_EVENT (16u * 1024u * 1024u) /* bytes of one event; 5 MB were seen */
+#define LIMIT_OPENCODE_CALL_MS 30000u    /* a call that is no prompt */
+#define LIMIT_OPENCODE_PROBE_MS 2000u    /* contract 9.3: is it up? */
 #define LIMIT_PROXY_ANSWER (256u * 1024u) /* bytes of the proxy's answer that are looked at */
 #define LIMIT_DOTENV (1024u * 1024u)     /* bytes of .env */
+
+/* --- live runs (broker, worker) ------------------------------------------------------------------ */
+#define LIMIT_ENDPOINTS 1024u            /* addresses remembered; then the oldest goes */
+#define LIMIT_ENDPOINT_AGE_MS 30000u     /* contract 10.2 */
+#define LIMIT_CONNECTS 512u              /* connections under way, of all workers */
+#define LIMIT_CONNECT_MS 2000u           /* a container's address answers at once or not */
+#define LIMIT_WATCHES 1024u              /* run directories watched for all workers */
+#define LIMIT_WATCHES_PER_WORKER 512u    /* so that one worker cannot take them all */
+#define LIMIT_WATCH_TELL_MS 2u           /* between two events of one watch */
+#define LIMIT_TASK_CONFIG (1024u * 1024u) /* bytes of a task's config.yaml that are read */
+#define LIMIT_UPSTREAM_HEAD 16384u       /* bytes of a daemon's answer head */
+#define LIMIT_UPSTREAM_BODY (32u * 1024u * 1024u) /* bytes of a daemon's answer */
+#define LIMIT_UPSTREAM_MS 5000u          /* contract 10.2: a daemon request as a whole */
+#define LIMIT_UPSTREAM_HEALTH_MS 2000u   /* contract 10.2 */
+#define LIMIT_UPSTREAMS 256u             /* requests to containers at once, of one worker */
 
 /* --- processes ------------------------------------------------------------------------------- */
 #define LIMIT_WORKERS 64u

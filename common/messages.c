@@ -46,6 +46,15 @@ static const struct message_shape shapes[MESSAGE_TYPES] = {
                                      .event_len = sizeof(struct event_launch_output)},
     [MESSAGE_ASSISTANT_START] = {.name = "ASSISTANT_START",
                                  ASK(request_assistant, 0, answer_assistant, 0)},
+    [MESSAGE_RUN_CONNECT] = {.name = "RUN_CONNECT",
+                             ASK(request_run_connect, 0, answer_run_connect, 1)},
+    [MESSAGE_RUN_WATCH] = {.name = "RUN_WATCH",
+                           ASK(request_run_watch, 0, answer_run_watch, 0)},
+    [MESSAGE_RUN_UNWATCH] = {.name = "RUN_UNWATCH",
+                             ASK(request_run_unwatch, 0, answer_plain, 0)},
+    [MESSAGE_EVENT_FILE] = {.name = "EVENT_FILE", .event_len = sizeof(struct event_file)},
+    [MESSAGE_TASK_FILE] = {.name = "TASK_FILE",
+                           ASK(request_task_file, 0, answer_run_file, 1)},
 };
 
 const struct message_shape *

@@ -27,6 +27,8 @@
 #define MESSAGE_MODEL_SIZE 257u /* model: may hold '/' */
 #define MESSAGE_ERROR_SIZE 512u /* text for people, never interpreted */
 #define MESSAGE_LAUNCH_ID_SIZE 37u /* a UUID and NUL */
+#define MESSAGE_URL_SIZE 96u    /* http://host:port, and NUL */
+#define MESSAGE_TASK_PATH_SIZE 256u /* relative path below a task's `sse` folder */
 #define MESSAGE_COMMAND_SIZE 2048u /* a command line for people, cut with "..." */
 
 /* Requests have an answer of the same type; events have none. */
@@ -53,6 +55,11 @@ enum message_type {
     MESSAGE_EVENT_LAUNCH,  /* event: a launch is there, or changed */
     MESSAGE_EVENT_LAUNCH_OUTPUT, /* event: its output grew */
     MESSAGE_ASSISTANT_START, /* which port the assistant has; or start it */
+    MESSAGE_RUN_CONNECT,   /* a connection to one of a container's known ports */
+    MESSAGE_RUN_WATCH,     /* tell me when a run's dialog grows, appears or is replaced */
+    MESSAGE_RUN_UNWATCH,
+    MESSAGE_EVENT_FILE,    /* event: look at it again */
+    MESSAGE_TASK_FILE,     /* one file of a local task's `sse` folder */
     MESSAGE_TYPES
 };
 
@@ -201,6 +208,33 @@ struct request_assistant {
     uint32_t wish; /* enum assistant_wish */
 };
 
+struct request_run_connect {
+    struct message_head head;
+    uint32_t port; /* enum run_port */
+    char run_id[MESSAGE_ID_SIZE];
+    uint8_t reserved[3];
+};
+
+struct request_run_watch {
+    struct message_head head;
+    uint64_t epoch; /* of the reference */
+    uint64_t ref;   /* run directory, from a scan or RUN_LOCATE */
+};
+
+struct request_run_unwatch {
+    struct message_head head;
+    uint64_t watch;
+};
+
+/* `path` comes out of a file that the worker has read, so it is a stranger's: relative, no
+ * "." or "..", and the kernel refuses links and whatever leads out of `sse`. */
+struct request_task_file {
+    struct message_head head;
+    char task[MESSAGE_NAME_SIZE];
+    char path[MESSAGE_TASK_PATH_SIZE];
+    uint8_t reserved[7];
+};
+
 /* --- answers ------------------------------------------------------------------------- */
 
 struct answer_hello {
@@ -332,6 +366,23 @@ struct answer_assistant {
                                        last server ended */
 };
 
+/* One descriptor (a connected, non-blocking stream socket) iff OK. TIMEOUT: nobody answered
+ * at the address; FAILED: `error`. `url` is for people. */
+struct answer_run_connect {
+    struct message_head head;
+    uint32_t status;
+    uint32_t reserved;
+    char url[MESSAGE_URL_SIZE];
+    char error[MESSAGE_ERROR_SIZE];
+};
+
+struct answer_run_watch {
+    struct message_head head;
+    uint32_t status; /* NOT_FOUND: no such directory; BUSY: too many are watched */
+    uint32_t reserved;
+    uint64_t watch;  /* names it in RUN_UNWATCH and EVENT_FILE */
+};
+
 /* --- events ---------------------------------------------------------------------------- */
 
 /* A follower ended. Bytes may still be in its pipe: read to the end of file first. */
@@ -340,6 +391,12 @@ struct event_child {
     uint64_t child;
     int32_t exit_status; /* 0..255, or 128 + signal */
     uint32_t reserved;
+};
+
+/* The dialog of a watched run may have changed in any way; several changes are one event. */
+struct event_file {
+    struct message_head head;
+    uint64_t watch;
 };
 
 enum launch_state {

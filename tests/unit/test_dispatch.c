@@ -25,6 +25,8 @@ union any_request {
     struct request_run run;
     struct request_child_end child_end;
     struct request_peer_uid peer_uid;
+    struct request_run_connect run_connect;
+    struct request_task_file task_file;
     unsigned char bytes[CHANNEL_MESSAGE_MAX + 64];
 };
 
@@ -50,6 +52,14 @@ make_request(uint16_t type, union any_request *q)
     case MESSAGE_RUN_REMOVE:
     case MESSAGE_RUN_LOGS:
         strcpy(q->run.run_id, "run-1");
+        break;
+    case MESSAGE_RUN_CONNECT:
+        strcpy(q->run_connect.run_id, "run-1");
+        q->run_connect.port = RUN_PORT_DAEMON;
+        break;
+    case MESSAGE_TASK_FILE:
+        strcpy(q->task_file.task, "task");
+        strcpy(q->task_file.path, "config.yaml");
         break;
     default:
         break;
@@ -147,6 +157,13 @@ static const struct {
     {"file past the end", MESSAGE_RUN_FILE, AT(run_file.file), RUN_FILES},
     {"file far past the end", MESSAGE_RUN_FILE, AT(run_file.file) + 3, 0x80},
     {"stop: byte after NUL", MESSAGE_RUN_STOP, AT(run.run_id) + 10, 'x'},
+    {"port 0", MESSAGE_RUN_CONNECT, AT(run_connect.port), 0},
+    {"port past the end", MESSAGE_RUN_CONNECT, AT(run_connect.port), RUN_PORTS},
+    {"port far past the end", MESSAGE_RUN_CONNECT, AT(run_connect.port) + 3, 0x80},
+    {"connect: byte after NUL", MESSAGE_RUN_CONNECT, AT(run_connect.run_id) + 10, 'x'},
+    {"connect: reserved", MESSAGE_RUN_CONNECT, AT(run_connect.reserved), 1},
+    {"task file: path after NUL", MESSAGE_TASK_FILE, AT(task_file.path) + 20, 'x'},
+    {"task file: reserved", MESSAGE_TASK_FILE, AT(task_file.reserved) + 6, 1},
     {"stop: last byte", MESSAGE_RUN_STOP, AT(run.run_id) + MESSAGE_ID_SIZE - 1, 'x'},
     {"stop: reserved", MESSAGE_RUN_STOP, AT(run.reserved) + 6, 1},
     {"remove: byte after NUL", MESSAGE_RUN_REMOVE, AT(run.run_id) + 10, 'x'},
