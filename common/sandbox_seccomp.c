@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,10 +61,15 @@ static const struct rule worker_rules[] = {
     ANY(accept4, "connections from the inherited listener"),
     ANY(getpeername, "the client's address, for limits and the log"),
     ANY(recvfrom, "recv() of connections"),
-    ANY(sendto, "send() of connections"),
+    /* A listener is shared with every worker and lives in the server's network: shutdown() of
+     * its reading side would make all of them deaf, and the socket that is left could be
+     * connected anywhere by MSG_FASTOPEN, which neither namespaces nor Landlock stop. */
+    ARGS(sendto, "send() of connections: nowhere else", {3, MSG_FASTOPEN, 0},
+         {4, LONG_MASK, 0}),
     ANY(recvmsg, "channels to broker and master, with descriptors"),
-    ANY(sendmsg, "channels to broker and master, with descriptors"),
-    ANY(shutdown, "ending a connection in order"),
+    {"sendmsg", SCMP_SYS(sendmsg), "channels to broker and master, with descriptors", 1,
+     {{2, MSG_FASTOPEN, 0}}},
+    ARG1(shutdown, SHUT_WR, "ending a connection in order"),
     ARGS(setsockopt, "TCP_NODELAY of connections", {1, INT_MASK, IPPROTO_TCP},
          {2, INT_MASK, TCP_NODELAY}),
     /* descriptors that others opened for us */
@@ -75,11 +81,11 @@ static const struct rule worker_rules[] = {
     ANY(lseek, "the size of a received file"),
     ANY(close, "descriptors"),
     ARG1(fcntl, F_GETFL, "is it blocking"),
-    ARG1(fcntl, F_SETFL, "not blocking"),
+    ARGS(fcntl, "not blocking, and never blocking again: siblings share the listener",
+         {1, INT_MASK, F_SETFL}, {2, O_NONBLOCK, O_NONBLOCK}),
     ARG1(fcntl, F_SETFD, "close on exec"),
     ARG1(fcntl, F_GET_SEALS, "is a received memfd fixed"),
     ARG1(ioctl, FIONREAD, "bytes waiting"),
-    ARG1(ioctl, FIONBIO, "not blocking"),
     ARG1(ioctl, TIOCSWINSZ, "size of a terminal"),
     /* memory, never executable */
     ANY(brk, "malloc"),

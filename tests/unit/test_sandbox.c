@@ -66,6 +66,13 @@ DEED(dupfd, fcntl(0, F_DUPFD, 0))
 DEED(setown, fcntl(have.connection, F_SETOWN, 1))
 DEED(reuseaddr, setsockopt(have.connection, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)))
 DEED(tcp_repair, setsockopt(have.connection, IPPROTO_TCP, TCP_REPAIR, &(int){1}, sizeof(int)))
+DEED(shutdown_listener, shutdown(have.listener, (int)arg))
+DEED(fastopen, (int)sendto(have.listener, "x", 1, MSG_FASTOPEN, NULL, 0))
+DEED(fastopen_message, (int)sendmsg(have.listener, &(struct msghdr){0}, MSG_FASTOPEN))
+DEED(send_elsewhere, (int)sendto(have.connection, "x", 1, 0, (struct sockaddr *)"0123456789abcdef",
+                                 16))
+DEED(block_listener, fcntl(have.listener, F_SETFL, 0))
+DEED(fionbio, ioctl(have.listener, FIONBIO, &(int){0}))
 DEED(futex_wait, (int)syscall(SYS_futex, &(int){0}, FUTEX_LOCK_PI, 0, NULL, NULL, 0))
 
 #ifndef __SANITIZE_ADDRESS__
@@ -76,6 +83,7 @@ DEED(mprotect_exec, mprotect((void *)((uintptr_t)&have & ~4095ul), 4096, PROT_RE
 DEED(accept, accept4(have.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC))
 DEED(nodelay, setsockopt(have.connection, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)))
 DEED(send, (int)send(have.connection, "x", 1, MSG_NOSIGNAL))
+DEED(shutdown, shutdown(have.connection, SHUT_WR))
 DEED(recv, (int)recv(have.connection, (char[1]){0}, 1, MSG_DONTWAIT))
 DEED(getpeername, getpeername(have.connection, (struct sockaddr *)(char[128]){0},
                               &(socklen_t){128}))
@@ -226,6 +234,13 @@ static const struct {
     {"type into a terminal", try_tiocsti, 0, KILLED},
     {"state of a terminal", try_tcgets, 0, REFUSED_TCGETS},
     {"futex with priorities", try_futex_wait, 0, KILLED},
+    {"make the shared listener deaf", try_shutdown_listener, SHUT_RD, KILLED},
+    {"the same, both ways", try_shutdown_listener, SHUT_RDWR, KILLED},
+    {"connect by fast open", try_fastopen, 0, KILLED},
+    {"connect by fast open with a message", try_fastopen_message, 0, KILLED},
+    {"send elsewhere", try_send_elsewhere, 0, KILLED},
+    {"make the shared listener block", try_block_listener, 0, KILLED},
+    {"the same by ioctl", try_fionbio, 0, KILLED},
 #ifndef __SANITIZE_ADDRESS__
     {"another handler for SIGSYS", try_sigaction, 0, KILLED},
     {"make memory executable", try_mprotect_exec, 0, KILLED},
@@ -235,6 +250,7 @@ static const struct {
     {"TCP_NODELAY", try_nodelay, 0, 0},
     {"send", try_send, 0, 0},
     {"receive", try_recv, 0, EAGAIN},
+    {"end of sending", try_shutdown, 0, 0},
     {"peer's address", try_getpeername, 0, 0},
     {"epoll_ctl", try_epoll_ctl, 0, 0},
     {"epoll_wait", try_epoll_wait, 0, 0},
@@ -283,10 +299,7 @@ static const long survivors[] = {
     SYS_close,
     SYS_recvfrom,
     SYS_recvmsg,
-    SYS_sendto,
-    SYS_sendmsg,
     SYS_accept4,
-    SYS_shutdown,
     SYS_getpeername,
     SYS_ppoll,
     SYS_epoll_ctl,
@@ -380,9 +393,9 @@ test_commands(void **state)
     static const struct {
         long number, first, last, allowed[4];
     } ranges[] = {
-        {SYS_fcntl, 0, 16, {F_GETFL, F_SETFL, F_SETFD, -1}},
+        {SYS_fcntl, 0, 16, {F_GETFL, F_SETFD, -1, -1}},
         {SYS_fcntl, 1024, 1040, {F_GET_SEALS, -1, -1, -1}},
-        {SYS_ioctl, 0x5400, 0x5460, {FIONREAD, FIONBIO, TIOCSWINSZ, SANITIZER_IOCTL}},
+        {SYS_ioctl, 0x5400, 0x5460, {FIONREAD, TIOCSWINSZ, SANITIZER_IOCTL, -1}},
     };
 
     for (size_t i = 0; i < N(ranges); i++)
