@@ -25,7 +25,7 @@ export function keyHelp(): KeyHelp[] {
 
 function typing(target: EventTarget | null): boolean {
     const element = target as HTMLElement | null;
-    return !!element?.closest?.("input, textarea, select, [contenteditable], .xterm");
+    return !!element?.closest?.("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], .xterm");
 }
 
 let prefix = "";

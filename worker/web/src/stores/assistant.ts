@@ -26,6 +26,8 @@ export class Assistant {
     readonly busy = signal(false);
     readonly retry = signal<string | null>(null);
     readonly error = signal<string | null>(null);
+    /** What the server has to say about a new conversation. */
+    readonly notice = signal<string | null>(null);
     readonly expired = signal(false);
     readonly permissions = signal<readonly Permission[]>([]);
     private readonly always = new Set<string>();
@@ -90,7 +92,7 @@ export class Assistant {
         this.live.value = [];
         this.permissions.value = [];
         this.busy.value = this.expired.value = false;
-        this.error.value = this.retry.value = this.sending.value = null;
+        this.error.value = this.retry.value = this.sending.value = this.notice.value = null;
         if (id === null) return;
         this.listen(id);
         void this.loadMessages();
@@ -155,6 +157,7 @@ export class Assistant {
         const body = { title: "Debug Session", ...(directory ? { workingDir: directory } : {}), ...(key ? { apiKey: key } : {}) };
         const answer: unknown = await (await request(this.path("sessions"), { method: "POST", body })).json();
         if (!isRecord(answer) || typeof answer.id !== "string") throw new Error("Failed to create session");
+        this.notice.value = typeof answer.notice === "string" ? answer.notice : null;
         this.session.value = answer.id;
         this.listen(answer.id);
         return answer.id;
@@ -224,7 +227,7 @@ export class Assistant {
         this.dropPermission(permission.id);
         if (always) this.always.add(permission.type);
         try {
-            await request(this.path(`sessions/${encodeURIComponent(id)}/permissions/${encodeURIComponent(permission.id)}`), { method: "POST", body: { allow } });
+            await request(this.path(`sessions/${encodeURIComponent(id)}/permissions/${encodeURIComponent(permission.id)}`), { method: "POST", body: always ? { allow, response: "always" } : { allow } });
         } catch (error) {
             this.error.value = errorText(error);
         }

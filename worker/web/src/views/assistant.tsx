@@ -141,6 +141,7 @@ function Chat({ assistant, feed }: { assistant: Assistant; feed: Feed }) {
             {error.value && (assistant.expired.value
                 ? <Notice tone="warn" action={<Button label="Start New Conversation" onClick={() => assistant.open(null)} />}><strong>Session Expired.</strong> {error.value}</Notice>
                 : <Notice tone="bad" action={<Button kind="quiet" bare icon="close" label="Dismiss" onClick={() => (error.value = null)} />}><strong>The assistant reported an error.</strong> {error.value}</Notice>)}
+            {assistant.notice.value && <Notice tone="info">{assistant.notice.value}</Notice>}
             {assistant.retry.value && <Notice tone="warn">{assistant.retry.value}</Notice>}
             <Conversation assistant={assistant} feed={feed} onPreset={setText} />
             <p class="chat-status dim">OpenCode connected · {proxied ? `${proxied} through the LiteLLM proxy` : "your Anthropic API key"}</p>
@@ -158,7 +159,7 @@ function Body({ assistant, feed }: { assistant: Assistant; feed: Feed }) {
     if (!health.healthy) return <Blank tone="bad" title="OpenCode Server Unavailable">{health.reason ?? "The run may have ended, its image may hold no OpenCode, or the backend cannot run commands in it."}<p><Button label="Try again" onClick={() => void assistant.checkHealth()} /></p></Blank>;
     if (!health.proxyModel && !settings.value.anthropicApiKey && assistant.session.value === null)
         return <Blank title="API Key Required">This run has no model of its own. Save an Anthropic API key to talk to the assistant.<p><a class="button primary" href={address(["settings"])}>Open Settings</a></p></Blank>;
-    return <Chat key={assistant.session.value ?? "new"} assistant={assistant} feed={feed} />;
+    return <Chat assistant={assistant} feed={feed} />;
 }
 
 export function AssistantPane({ feed }: { feed: Feed }) {

@@ -86,7 +86,7 @@ export function LaunchView() {
     const step = wizard.step.value, last = step === wizard.STEPS.length - 1;
     const ok = wizard.valid.value[step] === true;
     const move = (by: number) => {
-        wizard.step.value = Math.max(0, Math.min(step + by, wizard.STEPS.length - 1));
+        wizard.step.value = Math.max(0, Math.min(wizard.step.peek() + by, wizard.STEPS.length - 1));
         panel.current?.focus();
     };
     const launch = async () => {
@@ -105,11 +105,12 @@ export function LaunchView() {
     };
     useEffect(() => {
         const unbind = [
-            bindKey("n", "Next step", "Launch", () => ok && !last && move(1)),
+            // Asked when the key comes: what was rendered last may be a choice behind.
+            bindKey("n", "Next step", "Launch", () => wizard.valid.value[wizard.step.value] && move(1)),
             bindKey("p", "Previous step", "Launch", () => move(-1)),
         ];
         return () => unbind.forEach((undo) => undo());
-    });
+    }, []);
     if (isHosted.value) return <Blank top title="This server is read-only">Launching is off on a hosted server.</Blank>;
     if (wizard.loadError.value) return <Blank top tone="bad" title="Failed to load configuration">{wizard.loadError.value}<p><Button label="Try again" onClick={() => void wizard.loadChoices()} /></p></Blank>;
     if (!wizard.config.value) return <Blank top busy title="Loading what can be launched" />;
