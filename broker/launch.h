@@ -126,6 +126,9 @@ int
 launch_connect(struct launch *l);
 void
 launch_order(struct launch *l, char order);
+/* Look again in a moment: its lock is held by one that comes or goes. */
+void
+launch_take_up_later(struct launch *l);
 /* Take up a folder found at start. */
 void
 launch_adopt(struct launches *all, const char *id);

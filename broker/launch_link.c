@@ -161,24 +161,31 @@ take_up_orphan(struct launch *l)
 static void
 on_retry(evutil_socket_t fd, short what, void *arg);
 
+void
+launch_take_up_later(struct launch *l)
+{
+    static const struct timeval pause = {0, RETRY_MS * 1000};
+
+    l->alive = true;
+    if (l->retry == NULL)
+        l->retry = evtimer_new(l->all->broker->base, on_retry, l);
+    if (l->retry != NULL)
+        evtimer_add(l->retry, &pause);
+}
+
 /* A keeper lives. It may be so new that its socket is not there yet. */
 static void
 take_up_kept(struct launch *l)
 {
-    static const struct timeval pause = {0, RETRY_MS * 1000};
-
     l->alive = true;
     if (l->meta.state == LAUNCH_QUEUED)
         l->meta.state = LAUNCH_LAUNCHING;
     if (launch_connect(l) == 0) {
         l->ready = true;
         launch_watch_output(l);
-        return;
+    } else {
+        launch_take_up_later(l);
     }
-    if (l->retry == NULL)
-        l->retry = evtimer_new(l->all->broker->base, on_retry, l);
-    if (l->retry != NULL)
-        evtimer_add(l->retry, &pause);
 }
 
 static void

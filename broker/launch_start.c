@@ -134,6 +134,24 @@ take_lock(struct launch *l)
     return fd;
 }
 
+/* It has ended, or is about to. */
+static void
+reap_keeper(struct launch *l)
+{
+    if (l->pid != 0) {
+        kill(l->pid, SIGKILL);
+        while (waitpid(l->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    l->pid = 0;
+    if (l->reap != NULL)
+        event_free(l->reap);
+    l->reap = NULL;
+    if (l->pid_fd >= 0)
+        close(l->pid_fd);
+    l->pid_fd = -1;
+}
+
 static void
 on_keeper_exit(evutil_socket_t fd, short what, void *arg)
 {
@@ -141,13 +159,7 @@ on_keeper_exit(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    while (waitpid(l->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    l->pid = 0;
-    event_free(l->reap);
-    l->reap = NULL;
-    close(l->pid_fd);
-    l->pid_fd = -1;
+    reap_keeper(l);
     if (l->doomed)
         launch_remove_later(l);
 }
@@ -350,6 +362,7 @@ launch_start(struct launch *l, bool rescue, char *error, size_t error_size)
 {
     int r;
 
+    reap_keeper(l);
     if (l->lock_fd < 0)
         l->lock_fd = take_lock(l);
     r = l->lock_fd < 0 ? l->lock_fd : 0;

@@ -193,6 +193,7 @@ launch_keeper_gone(struct launch *l)
 {
     struct launch_keeper_record record;
     char error[MESSAGE_ERROR_SIZE];
+    int r;
 
     l->alive = l->ready = false;
     /* It may have recorded the end and died before it told. */
@@ -200,7 +201,10 @@ launch_keeper_gone(struct launch *l)
         launch_command_ended(l, (int)record.exit_status, record.ended_ms);
     if (l->ended_ms == 0 && l->rescues++ < 8) {
         log_event(LOG_LEVEL_WARNING, "keeper-lost", "launch=%s", l->meta.id);
-        if (launch_start(l, true, error, sizeof error) == 0)
+        r = launch_start(l, true, error, sizeof error);
+        if (r == -EBUSY) /* the dead one's lock goes with its last breath */
+            launch_take_up_later(l);
+        if (r == 0 || r == -EBUSY)
             return;
         log_event(LOG_LEVEL_ERROR, "keeper-not-replaced", "launch=%s reason=%s", l->meta.id,
                   log_quote(error, strlen(error)));
