@@ -15,14 +15,13 @@ def main():
     build.cases(BUILD)
     if report.failed:
         return 1
+    import containers
     import results
-    results.cases(); return 0
-
-    import standin
+    import standin_cases
     results.cases()
     with containers.Docker() as docker:
         containers.cases(docker)
-        standin.cases(docker)
+        standin_cases.cases(docker)
     return 1 if report.failed else 0
 
 

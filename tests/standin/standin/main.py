@@ -57,6 +57,9 @@ def dispatch(argv, verb):
     if verb == "--version":
         print("ssebench 1.1.0")
         return 0
+    if not argv:
+        print("usage: ssebench COMMAND ...")
+        return 1
     raise Usage("invalid choice: %r" % verb)
 
 

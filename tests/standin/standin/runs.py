@@ -111,7 +111,7 @@ def verb_logs(argv):
 def verb_stop(argv):
     options, words, _ = parse(argv, ("backend", "grace"))
     run_id = one_run_id(words)
-    grace = integer(options, "grace", 20, 0)
+    grace = integer(options, "grace", 20)
     backend(options)
     end_container(find(run_id), grace)
     return 0
@@ -193,7 +193,8 @@ def verb_endpoint(argv):
 def verb_exec(argv):
     options, words, command = parse(argv, ("backend", "user", "workdir"), ("tty", "stdin"),
                                     ("env",))
-    run_id = one_run_id(words)
+    run_id = one_run_id(words[:1])
+    command = words[1:] + (command or [])  # `--` is not a must
     if not command:
         raise Usage("the following arguments are required: COMMAND")
     name = backend(options)
@@ -228,7 +229,7 @@ def exec_in(c, command, options):
         os.execvpe(command[0], command, env)
     except OSError as wrong:
         sys.stderr.write("OCI runtime exec failed: %s: %s\n" % (command[0], wrong.strerror))
-        sys.exit(127)
+        sys.exit(126)  # as `docker exec`
 
 
 def map_port(c, command):
