@@ -15,7 +15,11 @@ enum handoff_fd {
     HANDOFF_LISTENER = 7,   /* worker: listening socket(s), n_listeners of them, 7, 8, ... */
 };
 
+#ifdef SSEBENCH_PRISONER /* tests/attack/prisoner.c in the worker's place */
+#define HANDOFF_VERSION 0x80000001u
+#else
 #define HANDOFF_VERSION 1u
+#endif
 #define HANDOFF_ORIGINS 32u
 #define HANDOFF_ORIGIN_SIZE 272u /* scheme://host:port */
 #define HANDOFF_LISTENERS 4u

@@ -95,6 +95,8 @@ run_option(const char *option)
         settings_print_help(stdout);
     else if (strcmp(option, "--settings-markdown") == 0)
         settings_print_markdown(stdout);
+    else if (strcmp(option, "--settings-man") == 0)
+        settings_print_man(stdout);
     else if (strcmp(option, "--check") == 0)
         return run_check();
     else {
@@ -124,6 +126,12 @@ main(int argc, char **argv)
     drop_what_we_can();
     if (argc > 1)
         return run_option(argv[1]);
+#ifdef SSEBENCH_PRISONER
+    if (getenv("SSEBENCH_WEBUI_PRISONER") == NULL) {
+        fprintf(stderr, "[Server] Built with -Dprisoner=true, for tests/attack only.\n");
+        return 1;
+    }
+#endif
     read_settings();
     log_init("master", -1, (enum log_level)settings.log_level);
     if (settings_make_state_dir(&settings, account.own_uid, account.own_gid, error) !=
