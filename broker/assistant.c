@@ -197,7 +197,10 @@ begin_server(struct assistant *as, enum answer_status *ret_status)
         assistant_make_key(as);
         return false;
     }
-    if (assistant_server_start(as, port) != 0)
+    /* One that dies at once is not started again for everybody who asks. */
+    if ((as->died_young_ms != 0 &&
+         broker_now_ms() - as->died_young_ms < LIMIT_ASSISTANT_READY_MS) ||
+        assistant_server_start(as, port) != 0)
         *ret_status = ANSWER_FAILED;
     return true;
 }

@@ -55,6 +55,7 @@ struct assistant {
     bool ending;
     enum run_port port;
     uint64_t started_ms;
+    uint64_t died_young_ms; /* when one ended by itself before anybody could use it; 0: none */
     int err_fd;
     struct event *err_event;
     size_t n_tail;

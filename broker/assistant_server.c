@@ -99,10 +99,13 @@ on_exit_status(void *ctx, int exit_status)
 
     for (unsigned i = 0; i < 32 && take_error(as); i++)
         ;
-    if (as->ending)
+    if (as->ending) {
         as->last_error[0] = '\0';
-    else
+    } else {
         explain_exit(as, exit_status);
+        if (broker_now_ms() - as->started_ms < LIMIT_ASSISTANT_READY_MS)
+            as->died_young_ms = broker_now_ms();
+    }
     log_event(LOG_LEVEL_INFO, "assistant-ended", "run=%s status=%d", as->run_id, exit_status);
     assistant_server_done(as);
     if (!as->busy)

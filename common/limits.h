@@ -107,7 +107,23 @@
 #define LIMIT_UPSTREAM_BODY (32u * 1024u * 1024u) /* bytes of a daemon's answer */
 #define LIMIT_UPSTREAM_MS 5000u          /* contract 10.2: a daemon request as a whole */
 #define LIMIT_UPSTREAM_HEALTH_MS 2000u   /* contract 10.2 */
+#define LIMIT_UPSTREAM_HELD (128u * 1024u * 1024u) /* bytes of answers in one worker's memory */
 #define LIMIT_UPSTREAMS 256u             /* requests to containers at once, of one worker */
+
+/* --- terminals (broker, worker) ------------------------------------------------------------------ */
+#define LIMIT_TTYS 256u                  /* terminals at once, ended ones nobody fetched included */
+#define LIMIT_TTYS_PER_RUN 16u
+#define LIMIT_TTY_VIEWERS 8u             /* of one terminal */
+#define LIMIT_TTY_SIZE 1000u             /* columns or rows */
+#define LIMIT_TTY_RING (256u * 1024u)    /* bytes of output kept for who comes back */
+#define LIMIT_TTY_QUEUE (64u * 1024u)    /* bytes read and not yet with the kernel's socket */
+#define LIMIT_TTY_CREDIT (384u * 1024u)  /* bytes sent and not yet shown, for a client that counts:
+                                            a whole scrollback and some output after it */
+#define LIMIT_TTY_INPUT (1024u * 1024u)  /* bytes of input that its program does not take */
+#define LIMIT_TTY_DRAIN_MS 100u          /* unwatched output: 64 KiB each time, then rest */
+#define LIMIT_TTY_TAKE_MS 2000u          /* the reader before must have left by then */
+#define LIMIT_TTY_INSIDE_MS 20000u       /* a call that looks for processes in a container */
+#define LIMIT_TTY_STOP_MS 3000u          /* of the broker's stop, for ending them inside */
 
 /* --- processes ------------------------------------------------------------------------------- */
 #define LIMIT_WORKERS 64u

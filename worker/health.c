@@ -5,6 +5,7 @@
 #include "common/json_write.h"
 #include "worker/exchange.h"
 #include "worker/iso_time.h"
+#include "worker/opencode_find.h"
 #include "worker/runs.h"
 #include "worker/worker.h"
 
@@ -65,7 +66,7 @@ answer(struct exchange *x)
     if (config->terminal && !config->hosted)
         put_terminal_hint(&w, &l, backend);
     json_key(&w, "assistant");
-    json_bool(&w, !config->hosted && l.supports_exec);
+    json_bool(&w, !config->hosted && opencode_backend_lacks() == NULL);
     json_key(&w, "hosted");
     json_bool(&w, config->hosted);
     json_key(&w, "timestamp");

@@ -16,7 +16,7 @@
 #include "worker/handover.h"
 #include "worker/server.h"
 
-#define HTTP_PARAMS 2u           /* parameters in one route's pattern */
+#define HTTP_PARAMS 3u           /* parameters in one route's pattern */
 #define HTTP_HEADERS_SIZE 2048u  /* bytes of extra answer headers */
 #define HTTP_IOVECS 4u
 

@@ -11,6 +11,7 @@
 #include "worker/launch.h"
 #include "worker/launch_ws.h"
 #include "worker/logs_ws.h"
+#include "worker/opencode.h"
 #include "worker/page.h"
 #include "worker/runs.h"
 #include "worker/sdk_ws.h"
@@ -18,6 +19,8 @@
 #include "worker/worker.h"
 
 #define RUN "/api/containers/:id"
+#define ASSISTANT RUN "/opencode"
+#define SESSION ASSISTANT "/sessions/:x"
 
 static const struct route ROUTES[] = {
     {METHOD_GET, "/api/health", ROUTE_HTTP, handle_health},
@@ -47,6 +50,16 @@ static const struct route ROUTES[] = {
     {METHOD_GET, "/api/launch/status", ROUTE_HTTP, handle_launch_status},
     {METHOD_GET, "/api/launch/logs", ROUTE_HTTP, handle_launch_logs},
     {METHOD_GET, "/api/launch/ws", ROUTE_WEBSOCKET, handle_launch_ws},
+    {METHOD_GET, ASSISTANT "/health", ROUTE_HTTP, handle_opencode_health},
+    {METHOD_GET, ASSISTANT "/sessions", ROUTE_HTTP, handle_opencode_sessions},
+    {METHOD_POST, ASSISTANT "/sessions", ROUTE_HTTP, handle_opencode_create},
+    {METHOD_GET, SESSION, ROUTE_HTTP, handle_opencode_session},
+    {METHOD_DELETE, SESSION, ROUTE_HTTP, handle_opencode_delete},
+    {METHOD_GET, SESSION "/messages", ROUTE_HTTP, handle_opencode_messages},
+    {METHOD_POST, SESSION "/messages", ROUTE_HTTP, handle_opencode_prompt},
+    {METHOD_POST, SESSION "/permissions/:x", ROUTE_HTTP, handle_opencode_permission},
+    {METHOD_POST, SESSION "/abort", ROUTE_HTTP, handle_opencode_abort},
+    {METHOD_GET, ASSISTANT "/events-ws", ROUTE_WEBSOCKET, handle_opencode_events_ws},
     {METHOD_GET, RUN "/logs-ws", ROUTE_WEBSOCKET, handle_logs_ws},
     {METHOD_GET, RUN "/sdk-ws", ROUTE_WEBSOCKET, handle_sdk_ws},
 };

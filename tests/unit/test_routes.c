@@ -13,6 +13,7 @@
 #include "worker/launch.h"
 #include "worker/launch_ws.h"
 #include "worker/logs_ws.h"
+#include "worker/opencode.h"
 #include "worker/page.h"
 #include "worker/routes.h"
 #include "worker/runs.h"
@@ -90,6 +91,16 @@ HANDLER(launch_clear)
 HANDLER(launch_status)
 HANDLER(launch_logs)
 HANDLER(launch_ws)
+HANDLER(opencode_health)
+HANDLER(opencode_sessions)
+HANDLER(opencode_create)
+HANDLER(opencode_session)
+HANDLER(opencode_delete)
+HANDLER(opencode_messages)
+HANDLER(opencode_prompt)
+HANDLER(opencode_permission)
+HANDLER(opencode_abort)
+HANDLER(opencode_events_ws)
 HANDLER(connection)
 HANDLER(search)
 
