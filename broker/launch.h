@@ -26,6 +26,7 @@ struct launch {
     bool alive;        /* there is one, or one is being started */
     bool ready;        /* it has reported: orders reach it */
     bool doomed;       /* to be removed, folder and all, in the next turn of the loop */
+    bool end_wanted;   /* cancelled: whoever keeps it has to be told */
     bool unknown_meta; /* adopted without a readable meta.json: its file is left alone */
     int lock_fd;       /* until the keeper has it, or -1 */
     int report_fd, conn_fd, pid_fd;
@@ -124,8 +125,9 @@ launch_start(struct launch *l, bool rescue, char *error, size_t error_size);
 /* Connect to the keeper. 0, or -errno. */
 int
 launch_connect(struct launch *l);
+/* Have the command ended: now, or as soon as its keeper can be told. */
 void
-launch_order(struct launch *l, char order);
+launch_end(struct launch *l);
 /* Look again in a moment: its lock is held by one that comes or goes. */
 void
 launch_take_up_later(struct launch *l);

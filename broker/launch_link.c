@@ -64,6 +64,15 @@ on_keeper(evutil_socket_t fd, short what, void *arg)
     launch_keeper_gone(l);
 }
 
+static void
+order_end(struct launch *l)
+{
+    static const char order = KEEPER_END;
+
+    if (l->conn_fd >= 0)
+        send(l->conn_fd, &order, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 int
 launch_connect(struct launch *l)
 {
@@ -83,14 +92,16 @@ launch_connect(struct launch *l)
     }
     if (r < 0)
         disconnect(l);
+    else if (l->end_wanted)
+        order_end(l);
     return r;
 }
 
 void
-launch_order(struct launch *l, char order)
+launch_end(struct launch *l)
 {
-    if (l->conn_fd >= 0)
-        send(l->conn_fd, &order, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    l->end_wanted = true;
+    order_end(l);
 }
 
 /* --- taking up ------------------------------------------------------------------------------ */
@@ -241,6 +252,8 @@ launch_adopt(struct launches *all, const char *id)
     if (launch_meta_load(l->dir_fd, &l->meta) != 0 || strcmp(l->meta.id, id) != 0)
         guess_meta(l, id);
     insert_by_start(l);
+    /* Nothing else than a cancellation fails a launch whose command goes on. */
+    l->end_wanted = l->meta.state == LAUNCH_FAILED;
     /* Hold what is in the FIFO, whoever reads it next. */
     l->pipe_fd = openat(l->dir_fd, LAUNCH_PIPE, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     take_up(l);

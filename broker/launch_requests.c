@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
-#include "broker/keeper.h"
 #include "broker/launch.h"
 #include "broker/launchables.h"
 #include "common/limits.h"
@@ -165,7 +164,7 @@ act_cancel(struct launch *l)
     if (l == NULL || (l->meta.state != LAUNCH_QUEUED && l->meta.state != LAUNCH_LAUNCHING))
         return ANSWER_NOT_FOUND;
     launch_set_state(l, LAUNCH_FAILED, "Cancelled by user");
-    launch_order(l, KEEPER_END);
+    launch_end(l);
     return ANSWER_OK;
 }
 
@@ -196,7 +195,7 @@ act_clear(struct launch *l)
         return;
     launch_set_state(l, LAUNCH_CLEARED, "");
     if (launching)
-        launch_order(l, KEEPER_END);
+        launch_end(l);
     if (!l->alive)
         launch_remove_later(l);
 }

@@ -218,9 +218,6 @@ start_done(struct launch *l)
     if (r < 0)
         log_event(LOG_LEVEL_WARNING, "keeper-not-reached", "launch=%s reason=%s", l->meta.id,
                   strerror(-r));
-    /* Cancelled or cleared while it was starting. */
-    if (l->meta.state == LAUNCH_FAILED || l->meta.state == LAUNCH_CLEARED)
-        launch_order(l, KEEPER_END);
     answer_asker(l, ANSWER_OK, "");
     if (r < 0)
         launch_keeper_gone(l);

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "broker/broker.h"
-#include "broker/keeper.h"
 #include "broker/launch.h"
 #include "broker/runs_list.h"
 #include "common/limits.h"
@@ -120,7 +119,9 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 static void
 save(struct launch *l)
 {
-    int r = l->unknown_meta || l->dir_fd < 0 ? 0 : launch_meta_save(l->dir_fd, &l->meta);
+    /* A record of another version is left as it is until its launch is cleared. */
+    bool foreign = l->unknown_meta && l->meta.state != LAUNCH_CLEARED;
+    int r = foreign || l->dir_fd < 0 ? 0 : launch_meta_save(l->dir_fd, &l->meta);
 
     if (r < 0)
         log_event(LOG_LEVEL_ERROR, "launch-not-recorded", "launch=%s reason=%s", l->meta.id,
@@ -259,7 +260,7 @@ launches_schedule(struct launches *all)
         next = TAILQ_NEXT(l, link);
         if (l->meta.state != LAUNCH_QUEUED)
             continue;
-        if (n >= all->broker->config.max_launches) {
+        if (n >= all->broker->config.max_launches || all->broker->config.hosted) {
             if (++position != l->position)
                 launch_changed(l);
             l->position = position;
