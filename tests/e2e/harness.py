@@ -113,13 +113,32 @@ class Place:
         shutil.rmtree(self.top, ignore_errors=True)
 
 
+def programs_for(place, uid):
+    """The server and the stand-in where account `uid` can run them: the tree may lie below a
+    home that is closed to others."""
+    if uid is None:
+        return SERVER, STANDIN
+    top = os.path.join(place.top, "programs")
+    if not os.path.isdir(top):
+        shutil.copytree(os.path.dirname(STANDIN), os.path.join(top, "standin"))
+        for role in (".", "worker", "broker"):
+            os.makedirs(os.path.join(top, role), exist_ok=True)
+            for name in os.listdir(os.path.join(BUILD, role)):
+                path = os.path.join(BUILD, role, name)
+                if name.startswith("ssebench-webui") and os.path.isfile(path):
+                    shutil.copy2(path, os.path.join(top, role, name))
+    return os.path.join(top, "ssebench-webui"), os.path.join(top, "standin", "ssebench")
+
+
 class Server:
     """One started server. `address` is (host, port) or the path of a Unix socket."""
 
     def __init__(self, place, env=None, base_path=None, uid=None, wait=True, cwd=None):
         self.place = place
         self.base = BASE_PATH if base_path is None else base_path
-        self.env = {**place.env(), "PORT": "0", "SSEBENCH_WEBUI_WORKERS": "2", **(env or {})}
+        program, standin = programs_for(place, uid)
+        self.env = {**place.env(), "PORT": "0", "SSEBENCH_WEBUI_WORKERS": "2",
+                    "SSEBENCH_CLI": standin, **(env or {})}
         self.env = {k: v for k, v in self.env.items() if v is not None}
         if self.base:
             self.env["SSEBENCH_WEBUI_BASE_PATH"] = self.base
@@ -127,7 +146,7 @@ class Server:
         self.out, self.err, self.lines = [], [], threading.Condition()
         who = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
         self.process = subprocess.Popen(
-            [SERVER], env=self.env, cwd=cwd or place.checkout, stdin=subprocess.DEVNULL,
+            [program], env=self.env, cwd=cwd or place.checkout, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **who)
         self.readers = [threading.Thread(target=self.collect, args=a, daemon=True)
                         for a in ((self.process.stdout, self.out),

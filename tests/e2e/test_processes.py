@@ -115,26 +115,43 @@ def test_killed_broker_is_replaced(start):
     assert set(load.seen) <= {200, 503}, "try again, or the answer"
 
 
-def test_killed_worker_leaves_the_others_connections(start):
-    server = start({"SSEBENCH_WEBUI_WORKERS": "3"})
-    sockets = [server.websocket("/api/containers/%s/logs-ws" % RUN) for _ in range(12)]
-    for ws in sockets:
-        while ws.receive_json()["type"] != "end":
-            pass
-    os.kill(server.workers()[0], signal.SIGKILL)
-    process.wait_for(lambda: len(server.workers()) == 3 and healthy(server), what="recovery")
-    alive = 0
-    for ws in sockets:
-        ws.connection.sock.settimeout(2)
-        try:
-            ws.send_frame(9, b"are you there")
-            while ws.read_frame()[1] != 10:
+def log_viewers(server, n, others):
+    """n viewers of a log, none of them at one of `others`, who are stopped meanwhile."""
+    for pid in others:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        sockets = [server.websocket("/api/containers/%s/logs-ws" % RUN) for _ in range(n)]
+        for ws in sockets:
+            while ws.receive_json()["type"] != "end":
                 pass
-            alive += 1
-        except (Closed, OSError):
+    finally:
+        for pid in others:
+            os.kill(pid, signal.SIGCONT)
+    return sockets
+
+
+def answers(ws):
+    ws.connection.sock.settimeout(5)
+    try:
+        ws.send_frame(9, b"are you there")
+        while ws.read_frame()[1] != 10:
             pass
+        return True
+    except (Closed, OSError):
+        return False
+    finally:
         ws.connection.close()
-    assert alive >= 1, "the other workers' sockets live on"
+
+
+def test_killed_worker_leaves_the_others_connections(start):
+    server = start({"SSEBENCH_WEBUI_WORKERS": "2"})
+    victim, other = server.workers()
+    staying = log_viewers(server, 4, [victim])
+    going = log_viewers(server, 4, [other])
+    os.kill(victim, signal.SIGKILL)
+    process.wait_for(lambda: len(server.workers()) == 2 and healthy(server), what="recovery")
+    assert [answers(ws) for ws in staying] == [True] * 4
+    assert [answers(ws) for ws in going] == [False] * 4
 
 
 def test_killed_master_takes_all_along(start):
