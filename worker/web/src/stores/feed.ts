@@ -1,12 +1,13 @@
 // What the page knows of one open run: its documents, its growing dialog, its connection.
 
 import { signal } from "@preact/signals";
-import { ApiError, errorText, getDocument } from "../lib/api";
+import { ApiError, errorText, getDocument, request } from "../lib/api";
 import { Channel } from "../lib/channel";
 import { Dialog } from "../lib/dialog";
+import { readEntries } from "../lib/entries-stream";
 import { list, misfit } from "../lib/shape";
 import type { ChangedFile, Project, Result, Run } from "../protocol";
-import { CHANGED_FILE, DIALOG, DIFF, FILES, PROJECT, RESULT, REVIEW } from "../protocol";
+import { CHANGED_FILE, DIFF, FILES, PROJECT, RESULT, REVIEW } from "../protocol";
 
 export type FeedState = "connecting" | "ready" | "over" | "error";
 
@@ -56,7 +57,7 @@ export class Feed {
             this.load(getDocument(FILES, this.path("files")), ({ files }) => (this.files.value = files)),
             this.load(getDocument(DIFF, this.path("diff")), ({ diff }) => (this.diff.value = diff)),
             this.load(getDocument(RESULT, this.path("result")), (result) => (this.result.value = result)),
-            this.load(getDocument(DIALOG, this.path("agent/dialog")), ({ entries, truncated }) => this.addDialog(entries, truncated === true)),
+            this.load(this.loadDialog(), () => {}),
             this.loadReference(),
         ]);
         this.dialogLoaded.value = true;
@@ -70,6 +71,11 @@ export class Feed {
             // 404: the run left nothing of this kind.
             if (!(error instanceof ApiError && error.status === 404)) this.trouble.value = errorText(error);
         }
+    }
+
+    private async loadDialog(): Promise<void> {
+        const response = await request(this.path("agent/dialog"));
+        for await (const { entries, rest } of readEntries(response)) this.addDialog(entries, rest.truncated === true);
     }
 
     async loadReference(): Promise<void> {
