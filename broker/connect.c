@@ -172,12 +172,15 @@ attempt_failed(struct attempt *at, enum answer_status status, const char *error)
 {
     struct connects *all = at->all;
     struct endpoint *e = find_endpoint(all, at->run_id, at->port);
+    struct answer_run_connect a = {.status = status};
     struct ask ask = at->ask;
 
+    message_string_set(a.url, sizeof a.url, at->url);
+    message_string_set(a.error, sizeof a.error, error);
     if (e != NULL && !e->asking)
         free_endpoint(e);
     free_attempt(at);
-    answer_error(all, &ask, status, error);
+    dispatch_answer(all->broker->dispatch, &ask, &a, -1);
 }
 
 static void

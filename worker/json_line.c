@@ -318,11 +318,17 @@ json_line_feed(struct json_line *s, const char *bytes, size_t len)
         } else if (s->state >= ESCAPE && s->state <= LITERAL) {
             s->state = step_token(s, *at++);
         } else {
-            if (*at != ' ' && *at != '\t' && *at != '\r')
+            if (*at != ' ' && *at != '\t' && *at != '\r' && *at != '\n')
                 s->state = step_structure(s, *at);
             at++;
         }
     }
+}
+
+bool
+json_line_is_object(const struct json_line *s)
+{
+    return s->state == DONE;
 }
 
 bool

@@ -34,6 +34,10 @@ json_line_begin(struct json_line *s);
 void
 json_line_feed(struct json_line *s, const char *bytes, size_t len);
 
+/* Were all bytes so far one JSON object, with or without a `seq`? */
+bool
+json_line_is_object(const struct json_line *s);
+
 /* The line is over: true if it was one JSON object whose last `seq` is a number. */
 bool
 json_line_end(struct json_line *s, double *ret_seq);

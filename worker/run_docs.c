@@ -13,13 +13,13 @@
 #include "worker/doc_render.h"
 #include "worker/exchange.h"
 #include "worker/file_slice.h"
+#include "worker/run_daemon.h"
 #include "worker/run_source.h"
 #include "worker/runs.h"
 
 static const char NO_RUN[] = "Run not found";
 static const char NO_CONTAINER[] = "Container not found";
 static const char LEFT_NOTHING[] = "The run is over and left nothing to show for this";
-static const char NO_DAEMON[] = "SDK not accessible - the run may not be running";
 static const char TRY_AGAIN[] = "Try again: a part of the server is being restarted";
 
 struct doc;
@@ -31,6 +31,7 @@ struct doc_kind {
     const char *unknown; /* text of the 404 for a run nobody knows */
     const char *empty;   /* answer 200 when there is no file; NULL: 404 LEFT_NOTHING */
     const char *going_on; /* answer 200 for a run that goes on; NULL: its daemon's */
+    const char *target;    /* the daemon's path */
     const char *too_large; /* answer 200 for a file over the limit; NULL: as none, with hint */
     /* The open file is doc->source.fd: answer from it, and free doc. */
     void (*answer)(struct doc *doc);
@@ -100,13 +101,34 @@ take_fd(struct doc *doc)
     return fd;
 }
 
+/* More is no number of an entry; the daemon would have to read it as one. */
+#define SINCE_MAX 9007199254740991.
+
+static const struct doc_kind kind_health;
+
 /* --- the seam ------------------------------------------------------------------------- */
 
 /* A run that goes on: its daemon has the documents. */
 static void
 answer_from_daemon(struct doc *doc)
 {
-    answer_error(doc, 503, NO_DAEMON, NULL);
+    struct exchange *x = doc->x;
+    const struct doc_kind *kind = doc->kind;
+    char run_id[MESSAGE_ID_SIZE], target[64];
+
+    memcpy(run_id, doc->source.id, sizeof run_id);
+    if (doc->since >= 0)
+        snprintf(target, sizeof target, "%s?since=%.0f", kind->target,
+                 doc->since < SINCE_MAX ? doc->since : SINCE_MAX);
+    else
+        snprintf(target, sizeof target, "%s", kind->target);
+    free_doc(doc);
+    if (kind == &kind_health)
+        run_daemon_answer_health(x, run_id);
+    else if (kind->file == RUN_FILE_RESULT)
+        run_daemon_answer_result(x, run_id);
+    else
+        run_daemon_answer(x, run_id, target);
 }
 
 /* --- the way of a request ------------------------------------------------------------- */
@@ -152,7 +174,10 @@ on_found(void *ctx)
 
     switch (doc->source.place) {
     case PLACE_UNKNOWN:
-        answer_error(doc, 404, doc->kind->unknown, NULL);
+        if (doc->kind == &kind_health)
+            answer_text(doc, doc->kind->empty);
+        else
+            answer_error(doc, 404, doc->kind->unknown, NULL);
         return;
     case PLACE_DAEMON:
         if (doc->kind->going_on != NULL)
@@ -286,19 +311,20 @@ answer_result(struct doc *doc)
 /* --- the table ---------------------------------------------------------------------------- */
 
 static const struct doc_kind kind_project = {
-    .file = RUN_FILE_SUMMARY, .unknown = NO_RUN, .answer = answer_project};
+    .file = RUN_FILE_SUMMARY, .target = "/project", .unknown = NO_RUN, .answer = answer_project};
 static const struct doc_kind kind_diff = {
-    .file = RUN_FILE_FINAL_PATCH, .unknown = NO_RUN, .answer = answer_diff};
+    .file = RUN_FILE_FINAL_PATCH, .target = "/diff", .unknown = NO_RUN, .answer = answer_diff};
 static const struct doc_kind kind_files = {
-    .file = RUN_FILE_FINAL_PATCH, .unknown = NO_RUN, .answer = answer_files};
+    .file = RUN_FILE_FINAL_PATCH, .target = "/files", .unknown = NO_RUN, .answer = answer_files};
 static const struct doc_kind kind_dialog = {
     .file = RUN_FILE_DIALOG,
+    .target = "/agent/dialog",
     .unknown = NO_RUN,
     .empty = "{\"entries\":[]}",
     .too_large = "{\"entries\":[],\"truncated\":true}",
     .answer = answer_dialog};
 static const struct doc_kind kind_result = {
-    .file = RUN_FILE_RESULT, .unknown = NO_RUN, .answer = answer_result};
+    .file = RUN_FILE_RESULT, .target = "/result", .unknown = NO_RUN, .answer = answer_result};
 static const struct doc_kind kind_review = {.file = RUN_FILE_REVIEW,
                                             .unknown = NO_RUN,
                                             .empty = NO_NOTE,
@@ -311,7 +337,12 @@ static const struct doc_kind kind_reference = {
     .empty = "{\"diff\":\"\"}",
     .too_large = "{\"diff\":\"\",\"truncated\":true}",
     .answer = answer_diff};
-static const struct doc_kind kind_version = {.unknown = NO_RUN};
+static const struct doc_kind kind_version = {.target = "/version", .unknown = NO_RUN};
+
+static const struct doc_kind kind_health = {
+    .target = "/version",
+    .unknown = NO_RUN,
+    .empty = "{\"healthy\":false,\"reason\":\"SDK URL not found\"}"};
 
 /* --- routes ------------------------------------------------------------------------------- */
 
@@ -374,9 +405,5 @@ handle_sdk_version(struct exchange *x)
 void
 handle_sdk_health(struct exchange *x)
 {
-    struct buf body;
-
-    buf_init(&body, 0);
-    buf_add_str(&body, "{\"healthy\":false,\"reason\":\"SDK URL not found\"}");
-    exchange_json(x, 200, &body);
+    begin(x, &kind_health);
 }

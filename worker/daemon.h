@@ -1,0 +1,41 @@
+/*
+ * Asking a run's daemon (contract 6): a GET whose answer is held until it is known to be one
+ * JSON object within the limits. What the daemon sends is the container's word, and hostile.
+ */
+#ifndef WORKER_DAEMON_H
+#define WORKER_DAEMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/buf.h"
+
+struct daemon_call;
+
+struct daemon_answer {
+    int error;       /* 0, or why there is no answer: -EHOSTUNREACH (nobody is there), -EAGAIN,
+                        -ETIMEDOUT, another (not what a daemon says) */
+    int status;      /* 200, 400..599 */
+    struct buf body; /* valid UTF-8, one JSON object; take it with buf_take, or leave it */
+    char kind;       /* first character of the member asked for; '\0': not there */
+    size_t start, end; /* its value in the body */
+    const char *url; /* where the daemon is, for people; NULL: not known */
+};
+
+typedef void (*daemon_fn)(void *ctx, struct daemon_answer *answer);
+
+/* `target` is path and query; `member` a constant name. `fn` is called once, later. NULL: too
+ * much is under way. */
+struct daemon_call *
+daemon_get(const char *run_id, const char *target, const char *member, unsigned timeout_ms,
+           daemon_fn fn, void *ctx);
+
+/* `fn` is not called any more. */
+void
+daemon_cancel(struct daemon_call *call);
+
+/* Status and text (contract 10.4) for an answer that failed. */
+int
+daemon_failure(const struct daemon_answer *answer, const char **ret_error);
+
+#endif
