@@ -19,6 +19,7 @@
 #include "broker/results_scan.h"
 #include "broker/run_dirs.h"
 #include "broker/runs_list.h"
+#include "broker/tty.h"
 #include "broker/watch.h"
 
 uint64_t
@@ -60,7 +61,8 @@ broker_init(struct broker *b)
         return -ENOMEM;
     b->connects = connects_new(b);
     b->watches = watches_new(b);
-    if (b->connects == NULL || b->watches == NULL)
+    b->ttys = ttys_new(b);
+    if (b->connects == NULL || b->watches == NULL || b->ttys == NULL)
         return -ENOMEM;
     b->peer_uid = peer_uid_new(); /* NULL: every peer is unknown, and refused where it matters */
     return 0;
@@ -76,6 +78,7 @@ broker_done(struct broker *b)
     documents_free(b->documents);
     connects_free(b->connects);
     watches_free(b->watches);
+    ttys_free(b->ttys);
     cli_free(b->cli);
     logs_free(b->logs);
     litellm_free(b->litellm);

@@ -28,6 +28,7 @@ struct broker {
     struct documents *documents;
     struct connects *connects; /* addresses of containers */
     struct watches *watches;   /* dialogs that are looked at */
+    struct ttys *ttys;         /* terminals in containers */
 };
 
 /* Make every part, in order; the configuration, base and control_fd are filled in. Begins

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/queue.h>
 #include <sys/syscall.h>
@@ -53,6 +54,7 @@ struct image {
     char *const *env;
     const char *checkout;
     int in_fd, out_fd, err_fd;
+    bool terminal;
     pid_t parent;
     sigset_t mask;
     int error;       /* written by the child: shared memory until exec */
@@ -131,6 +133,10 @@ become(struct image *im)
         signal(defaults[i], SIG_DFL);
     if (dup2(im->in_fd, STDIN_FILENO) < 0 || dup2(im->out_fd, STDOUT_FILENO) < 0 ||
         dup2(im->err_fd, STDERR_FILENO) < 0) {
+        im->error = errno;
+        return;
+    }
+    if (im->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0) {
         im->error = errno;
         return;
     }
@@ -283,7 +289,8 @@ child_start_spec(struct children *all, const struct child_spec *spec,
 {
     struct image im = {.argv = spec->argv, .env = spec->env != NULL ? spec->env : all->env,
                        .checkout = all->checkout, .in_fd = spec->in_fd,
-                       .out_fd = spec->out_fd, .err_fd = spec->err_fd};
+                       .out_fd = spec->out_fd, .err_fd = spec->err_fd,
+                       .terminal = spec->terminal};
     struct child *child = calloc(1, sizeof *child);
     int r;
 
@@ -330,16 +337,34 @@ child_start(struct children *all, const char *const *args, int out_fd, int err_f
                                error, error_size);
 }
 
-void
-child_end(struct child *child)
+static void
+end_with(struct child *child, int signal_number)
 {
     struct timeval grace = {LIMIT_CLI_GRACE_MS / 1000, LIMIT_CLI_GRACE_MS % 1000 * 1000};
 
     if (child->ending)
         return;
     child->ending = true;
-    kill(-child->pid, SIGTERM);
+    kill(-child->pid, signal_number);
     evtimer_add(child->kill_timer, &grace);
+}
+
+void
+child_end(struct child *child)
+{
+    end_with(child, SIGTERM);
+}
+
+void
+child_hang_up(struct child *child)
+{
+    end_with(child, SIGHUP);
+}
+
+pid_t
+child_pid(const struct child *child)
+{
+    return child->pid;
 }
 
 void

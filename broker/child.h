@@ -2,7 +2,9 @@
 #ifndef BROKER_CHILD_H
 #define BROKER_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct event_base;
 struct children; /* all of them, and what each is started with */
@@ -56,6 +58,7 @@ struct child_spec {
     char *const *argv;
     char *const *env;
     int in_fd, out_fd, err_fd;
+    bool terminal; /* in_fd becomes its controlling terminal */
     child_exit_fn fn;
     void *ctx;
 };
@@ -66,6 +69,14 @@ child_start_spec(struct children *all, const struct child_spec *spec,
 /* SIGTERM to the group now, SIGKILL after LIMIT_CLI_GRACE_MS. Its exit is still told. */
 void
 child_end(struct child *child);
+
+/* SIGHUP to the group now, as when a terminal goes away; SIGKILL after LIMIT_CLI_GRACE_MS. */
+void
+child_hang_up(struct child *child);
+
+/* Its process ID on this host, for people. */
+pid_t
+child_pid(const struct child *child);
 
 /* SIGKILL to the group now. Its exit is still told, later. */
 void

@@ -17,6 +17,7 @@
 #include "broker/launches.h"
 #include "broker/logs.h"
 #include "broker/master_link.h"
+#include "broker/tty.h"
 #include "broker/watch.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -61,6 +62,12 @@ static const struct {
     [MESSAGE_RUN_WATCH] = {0, handle_run_watch},
     [MESSAGE_RUN_UNWATCH] = {0, handle_run_unwatch},
     [MESSAGE_TASK_FILE] = {0, handle_task_file},
+    [MESSAGE_TTY_OPEN] = {0, handle_tty_open},
+    [MESSAGE_TTY_JOIN] = {0, handle_tty_join},
+    [MESSAGE_TTY_TAKE] = {0, handle_tty_take},
+    [MESSAGE_TTY_LEAVE] = {0, handle_tty_leave},
+    [MESSAGE_TTY_LIST] = {0, handle_tty_list},
+    [MESSAGE_TTY_END] = {0, handle_tty_end},
 };
 
 /* A message that the worker's socket had no room for. */
@@ -120,6 +127,8 @@ peer_close(struct peer *peer)
     d->peers[peer->number] = NULL;
     if (d->broker->logs != NULL)
         logs_end_peer(d->broker->logs, peer->id);
+    if (d->broker->ttys != NULL)
+        ttys_end_peer(d->broker->ttys, peer->id);
     if (d->broker->launches != NULL)
         launches_end_peer(d->broker->launches, peer->id);
     if (d->broker->watches != NULL)

@@ -127,5 +127,23 @@ handle_run_unwatch(struct broker *b, const struct ask *ask, const void *request,
 int
 handle_task_file(struct broker *b, const struct ask *ask, const void *request,
                  struct channel_packet *packet);
+int
+handle_tty_open(struct broker *b, const struct ask *ask, const void *request,
+                struct channel_packet *packet);
+int
+handle_tty_join(struct broker *b, const struct ask *ask, const void *request,
+                struct channel_packet *packet);
+int
+handle_tty_take(struct broker *b, const struct ask *ask, const void *request,
+                struct channel_packet *packet);
+int
+handle_tty_leave(struct broker *b, const struct ask *ask, const void *request,
+                 struct channel_packet *packet);
+int
+handle_tty_list(struct broker *b, const struct ask *ask, const void *request,
+                struct channel_packet *packet);
+int
+handle_tty_end(struct broker *b, const struct ask *ask, const void *request,
+               struct channel_packet *packet);
 
 #endif

@@ -13,6 +13,7 @@
 #include "broker/broker.h"
 #include "broker/child.h"
 #include "broker/dispatch.h"
+#include "broker/tty.h"
 #include "common/channel.h"
 #include "common/control.h"
 #include "common/log.h"
@@ -40,6 +41,15 @@ end_children(void *ctx)
     struct broker *b = ctx;
 
     children_end_all(b->children, leave, b);
+}
+
+/* The terminals' programs have ended, inside the containers too. */
+static void
+end_assistants(void *ctx)
+{
+    struct broker *b = ctx;
+
+    assistants_stop(b->assistants, end_children, b);
 }
 
 /* SIGHUP: what may change in a running broker; the rest needs a new one. */
@@ -72,7 +82,7 @@ take(struct broker *b, const struct control_head *head, struct channel_packet *p
         packet->fds[0] = -1;
         reload(b, fd);
     } else if (head->type == CONTROL_STOP) {
-        assistants_stop(b->assistants, end_children, b);
+        ttys_stop(b->ttys, end_assistants, b);
     } else {
         log_event(LOG_LEVEL_ERROR, "control-unknown", "type=%u", head->type);
     }

@@ -60,6 +60,13 @@ enum message_type {
     MESSAGE_RUN_UNWATCH,
     MESSAGE_EVENT_FILE,    /* event: look at it again */
     MESSAGE_TASK_FILE,     /* one file of a local task's `sse` folder */
+    MESSAGE_TTY_OPEN,      /* start a program on a terminal in a run's container */
+    MESSAGE_TTY_JOIN,      /* look at a terminal whose session id the client knows */
+    MESSAGE_TTY_TAKE,      /* the terminal's descriptor: this worker reads it from now on */
+    MESSAGE_TTY_LEAVE,     /* it does no more */
+    MESSAGE_TTY_LIST,      /* terminals, for people who look after them */
+    MESSAGE_TTY_END,       /* end one of them */
+    MESSAGE_EVENT_TTY,     /* event: another viewer wants it, or its program ended */
     MESSAGE_TYPES
 };
 
@@ -235,6 +242,43 @@ struct request_task_file {
     uint8_t reserved[7];
 };
 
+/* TTY_OPEN. The broker makes the command line; only `message` and `workdir` are words of it. */
+enum tty_program { TTY_SHELL = 1, TTY_OPENCODE, TTY_PROGRAMS };
+
+#define MESSAGE_TTY_TEXT 2048u /* a prompt and NUL */
+#define MESSAGE_TTY_DIR 256u   /* an absolute path inside the container and NUL */
+#define MESSAGE_TTY_SESSION 16u /* bytes of a session id: 128 random bits */
+
+struct request_tty_open {
+    struct message_head head;
+    uint32_t program; /* enum tty_program */
+    uint16_t cols, rows; /* 1..LIMIT_TTY_SIZE */
+    char run_id[MESSAGE_ID_SIZE];
+    char workdir[MESSAGE_TTY_DIR]; /* "": the container's own */
+    char message[MESSAGE_TTY_TEXT]; /* "": none; TTY_OPENCODE only */
+    uint8_t reserved[7];
+};
+
+/* TTY_JOIN: who knows the session's id, of this very run, may see it and take it over. */
+struct request_tty_join {
+    struct message_head head;
+    uint8_t session[MESSAGE_TTY_SESSION];
+    char run_id[MESSAGE_ID_SIZE];
+    uint8_t reserved[7];
+};
+
+/* TTY_TAKE, TTY_LEAVE */
+struct request_tty_ref {
+    struct message_head head;
+    uint64_t attachment; /* from answer_tty */
+};
+
+struct request_tty_end {
+    struct message_head head;
+    uint32_t number; /* from tty_record; not the session id */
+    uint32_t reserved;
+};
+
 /* --- answers ------------------------------------------------------------------------- */
 
 struct answer_hello {
@@ -367,7 +411,7 @@ struct answer_assistant {
 };
 
 /* One descriptor (a connected, non-blocking stream socket) iff OK. TIMEOUT: nobody answered
- * at the address; FAILED: `error`. `url` is for people. */
+ * at the address; FAILED: `error`. `url` is for people, "" when the CLI named none. */
 struct answer_run_connect {
     struct message_head head;
     uint32_t status;
@@ -381,6 +425,38 @@ struct answer_run_watch {
     uint32_t status; /* NOT_FOUND: no such directory; BUSY: too many are watched */
     uint32_t reserved;
     uint64_t watch;  /* names it in RUN_UNWATCH and EVENT_FILE */
+};
+
+/* TTY_OPEN, TTY_JOIN: one descriptor iff OK, the terminal's ring (common/tty_ring.h).
+ * TTY_TAKE: one descriptor iff OK, the terminal itself; its answer waits until the worker that
+ * read it before has left. */
+struct answer_tty {
+    struct message_head head;
+    uint32_t status;
+    uint32_t reserved;
+    uint64_t attachment; /* this worker's hold on the terminal, until TTY_LEAVE */
+    uint8_t session[MESSAGE_TTY_SESSION];
+    char error[MESSAGE_ERROR_SIZE];
+};
+
+/* One descriptor (sealed memfd of tty_record's) iff size > 0. */
+struct answer_tty_list {
+    struct message_head head;
+    uint32_t status;
+    uint32_t leftovers; /* process groups inside containers that could not be ended, so far */
+    uint64_t size;
+};
+
+struct tty_record {
+    uint32_t number;
+    uint32_t pid;        /* of the CLI on this host; 0: it has ended */
+    uint32_t program;    /* enum tty_program */
+    uint32_t n_viewers;
+    uint64_t uptime_ms;
+    uint64_t unseen_ms;  /* without a viewer; 0: there is one */
+    char run_id[MESSAGE_ID_SIZE];
+    uint8_t ended;       /* its program has ended, nobody has fetched the rest yet */
+    uint8_t reserved[6];
 };
 
 /* --- events ---------------------------------------------------------------------------- */
@@ -433,6 +509,19 @@ struct event_launch_output {
     uint64_t cut;
     char launch_id[MESSAGE_LAUNCH_ID_SIZE];
     uint8_t padding[3];
+};
+
+enum tty_news {
+    TTY_NEWS_TAKEN = 1, /* stop reading the terminal, close it, then TTY_LEAVE */
+    TTY_NEWS_ENDED,     /* its program ended; bytes may still be in the terminal */
+    TTY_NEWS
+};
+
+struct event_tty {
+    struct message_head head;
+    uint64_t attachment;
+    uint32_t news;       /* enum tty_news */
+    int32_t exit_status; /* TTY_NEWS_ENDED: 0..255, or 128 + signal */
 };
 
 /* A launchables memfd: records without a gap, each a letter and NUL-terminated fields.
