@@ -91,6 +91,13 @@ endpoint_of(const struct sockaddr_storage *ss, struct endpoint *ret)
     return true;
 }
 
+/* Connected, or has said all it will say and waits for the answer. */
+static bool
+has_an_owner(unsigned state)
+{
+    return state == TCP_ESTABLISHED || state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2;
+}
+
 /* The kernel's answer lies in the socket when sendto returns: nothing to wait for. */
 static int
 read_answer(struct peer_uid *p, uint32_t *ret_uid)
@@ -112,7 +119,7 @@ read_answer(struct peer_uid *p, uint32_t *ret_uid)
     msg = NLMSG_DATA(&reply.head);
     /* A socket without inode belongs to nobody any more and reports uid 0, which is root's;
      * a listener is found where the connection is not. */
-    if (msg->idiag_state != TCP_ESTABLISHED || msg->idiag_inode == 0)
+    if (!has_an_owner(msg->idiag_state) || msg->idiag_inode == 0)
         return -ENOENT;
     *ret_uid = msg->idiag_uid;
     return 0;
@@ -145,13 +152,13 @@ ask_kernel(struct peer_uid *p, const struct endpoint *own, const struct endpoint
 }
 
 static bool
-is_established(int fd)
+stands(int fd)
 {
     struct tcp_info info;
     socklen_t len = sizeof info;
 
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-           info.tcpi_state == TCP_ESTABLISHED;
+           (info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
 }
 
 static int
@@ -169,7 +176,7 @@ ask_tcp(struct peer_uid *p, int fd, uint32_t *ret_uid)
     if (ask_kernel(p, &other, &own, &uid) != 0)
         return -ENOENT;
     /* Our end after the peer's: while ours stands, its numbers cannot be somebody else's. */
-    if (!is_established(fd))
+    if (!stands(fd))
         return -ENOENT;
     *ret_uid = uid;
     return 0;
