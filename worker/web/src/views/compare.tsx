@@ -107,12 +107,12 @@ function Dialogs({ a, b }: { a: Feed; b: Feed }) {
 function Patches({ a, b }: { a: Feed; b: Feed }) {
     return (
         <div class="split">
-            {[a, b].map((feed) => {
+            {[a, b].map((feed, i) => {
                 const text = feed.diff.value ?? "";
                 return (
                     <div class="split-side" key={feed.run.id}>
                         <h2 class="split-title">{feed.run.referenceRun ? "reference" : feed.run.model} · {feed.run.agent}</h2>
-                        {text.trim() ? <DiffList files={parseDiff(text)} label={`Patch of ${feed.run.model}`} wrap={false} target={null} folds={NO_FOLDS} href={(l) => address(["runs", feed.run.id, "changes"], { l })} />
+                        {text.trim() ? <DiffList files={parseDiff(text)} label={`${i === 0 ? "First" : "Second"} patch`} wrap={false} target={null} folds={NO_FOLDS} href={(l) => address(["runs", feed.run.id, "changes"], { l })} />
                             : <Blank title="No changes" />}
                     </div>
                 );
