@@ -174,6 +174,7 @@ def new_container(plan):
     if config["mode"] == "sandbox" and not config["reference_run"]:
         environment.update(SSE_BASE_URL="http://127.0.0.1:4000", SSE_MODEL_NAME=config["model"],
                            SSE_API_KEY="sk-standin")
+    environment.update(state.knob("environment", {}))
     return state.new_container({
         "run_id": plan["run_id"], "created_at": state.stamp(), "labels": labels(plan),
         "name": "ssebench-%s-%s" % (task["id"].lower(), plan["run_id"][:8]),
