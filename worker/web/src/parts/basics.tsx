@@ -128,6 +128,12 @@ interface Tab { id: string; label: string; badge?: ComponentChildren; href?: str
 export function Tabs({ tabs, current, onSelect, label, children }: {
     tabs: readonly Tab[]; current: string; onSelect: (id: string) => void; label: string; children?: ComponentChildren;
 }) {
+    const bar = useRef<HTMLDivElement>(null);
+    // On a narrow screen the tabs scroll sideways: the current one is in view.
+    useEffect(() => {
+        const list = bar.current, tab = list?.querySelector<HTMLElement>('[aria-selected="true"]');
+        if (list && tab) list.scrollLeft = tab.offsetLeft - list.offsetLeft - (list.clientWidth - tab.offsetWidth) / 2;
+    }, [current, tabs.length]);
     const move = (event: KeyboardEvent) => {
         const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
         if (!step) return;
@@ -135,12 +141,11 @@ export function Tabs({ tabs, current, onSelect, label, children }: {
         const at = tabs.findIndex((tab) => tab.id === current);
         const next = tabs[(at + step + tabs.length) % tabs.length]!;
         onSelect(next.id);
-        const bar = event.currentTarget as HTMLElement;
-        queueMicrotask(() => bar.querySelector<HTMLElement>('[aria-selected="true"]')?.focus());
+        queueMicrotask(() => bar.current?.querySelector<HTMLElement>('[aria-selected="true"]')?.focus());
     };
     return (
         <div class="tab-bar">
-            <div class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+            <div class="tabs" ref={bar} role="tablist" aria-label={label} onKeyDown={move}>
                 {tabs.map((tab) => (
                     <button type="button" key={tab.id} role="tab" class="tab" aria-selected={tab.id === current}
                         tabIndex={tab.id === current ? 0 : -1} onClick={() => onSelect(tab.id)}>

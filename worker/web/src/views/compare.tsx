@@ -58,9 +58,10 @@ function Figures({ a, b }: { a: Feed; b: Feed }) {
     const score = similarity(parseDiff(a.diff.value ?? ""), parseDiff(b.diff.value ?? ""));
     return (
         <table class="plain-table figures">
-            <thead><tr><th scope="col">{score !== null && <Badge tone="info" title="Changed lines that both patches have">Patches {score}% alike</Badge>}</th>
+            <thead><tr><th scope="col">Figure</th>
                 {[a, b].map((feed, i) => <th scope="col" key={i}><a href={address(["runs", feed.run.id])}>{feed.run.taskId}</a></th>)}</tr></thead>
-            <tbody>{FIGURES.map((figure) => <tr key={figure.name}><th scope="row">{figure.name}</th><td>{figure.of(a.run, a)}</td><td>{figure.of(b.run, b)}</td></tr>)}</tbody>
+            <tbody>{FIGURES.map((figure) => <tr key={figure.name}><th scope="row">{figure.name}</th><td>{figure.of(a.run, a)}</td><td>{figure.of(b.run, b)}</td></tr>)}
+                {score !== null && <tr><th scope="row">Patches</th><td colSpan={2}><Badge tone="info" title="Changed lines that both patches have">{score}% alike</Badge></td></tr>}</tbody>
         </table>
     );
 }
