@@ -16,9 +16,11 @@ def main():
     if report.failed:
         return 1
     import containers
+    import launch_cases
     import results
     import standin_cases
     results.cases()
+    launch_cases.cases()
     with containers.Docker() as docker:
         containers.cases(docker)
         standin_cases.cases(docker)
