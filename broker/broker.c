@@ -71,6 +71,8 @@ broker_init(struct broker *b)
 void
 broker_done(struct broker *b)
 {
+    ttys_free(b->ttys); /* first: the end of a channel would end what is free by then */
+    b->ttys = NULL;
     children_free(b->children);
     dispatch_free(b->dispatch);
     launches_free(b->launches);
@@ -78,7 +80,6 @@ broker_done(struct broker *b)
     documents_free(b->documents);
     connects_free(b->connects);
     watches_free(b->watches);
-    ttys_free(b->ttys);
     cli_free(b->cli);
     logs_free(b->logs);
     litellm_free(b->litellm);

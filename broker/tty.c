@@ -243,6 +243,15 @@ tty_detach(struct tty *t, struct attachment *a)
 }
 
 void
+tty_left(struct tty *t)
+{
+    if (!t->taken && tty_viewers(t) == 0)
+        tty_end(t);
+    else
+        tty_settle(t);
+}
+
+void
 ttys_end_peer(struct ttys *all, uint64_t peer)
 {
     struct tty *t, *next;
@@ -252,7 +261,10 @@ ttys_end_peer(struct ttys *all, uint64_t peer)
         for (unsigned i = 0; i < LIMIT_TTY_VIEWERS; i++)
             if (t->attachments[i].id != 0 && t->attachments[i].peer == peer)
                 tty_detach(t, &t->attachments[i]);
-        tty_settle(t);
+        if (!t->ending)
+            tty_left(t);
+        else
+            tty_settle(t);
     }
 }
 

@@ -26,7 +26,7 @@ struct event;
 struct ttys *
 ttys_new(struct broker *b);
 void
-ttys_free(struct ttys *all); /* after children_free and dispatch_free */
+ttys_free(struct ttys *all); /* no callback runs afterwards */
 
 /* A worker is gone: what it read is read by the broker now, until somebody comes back. */
 void
@@ -60,6 +60,7 @@ struct tty {
     struct child *child;       /* NULL: ended */
     int exit_status;
     bool ending;  /* we end it: nobody comes back */
+    bool taken;   /* somebody knows its session id */
     bool fetched; /* its end was told to somebody */
     bool drained; /* nothing more comes out of it */
     enum tty_inside inside;
@@ -94,6 +95,9 @@ tty_viewers(const struct tty *t);
 /* Forget it if it is over in every respect; `t` may be gone then. */
 void
 tty_settle(struct tty *t);
+/* A viewer left. Nobody can come back to a terminal whose id nobody was told. */
+void
+tty_left(struct tty *t);
 /* Hang up: SIGHUP, then SIGKILL, to the group here and, by a second call, inside. */
 void
 tty_end(struct tty *t);

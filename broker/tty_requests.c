@@ -221,6 +221,7 @@ give(struct tty *t, uint64_t attachment, const struct ask *ask)
         event_del(t->drain);
         event_del(t->rest);
         t->reader = attachment;
+        t->taken = true;
         memcpy(a.session, t->session, sizeof a.session);
     }
     dispatch_answer(t->all->broker->dispatch, ask, &a, fd);
@@ -296,7 +297,7 @@ handle_tty_leave(struct broker *b, const struct ask *ask, const void *request,
         event_del(t->take_limit);
         give(t, taker, &t->take_ask);
     }
-    tty_settle(t);
+    tty_left(t);
     return 0;
 }
 

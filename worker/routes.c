@@ -13,6 +13,7 @@
 #include "worker/logs_ws.h"
 #include "worker/opencode.h"
 #include "worker/page.h"
+#include "worker/pty.h"
 #include "worker/runs.h"
 #include "worker/sdk_ws.h"
 #include "worker/search.h"
@@ -60,7 +61,13 @@ static const struct route ROUTES[] = {
     {METHOD_POST, SESSION "/permissions/:x", ROUTE_HTTP, handle_opencode_permission},
     {METHOD_POST, SESSION "/abort", ROUTE_HTTP, handle_opencode_abort},
     {METHOD_GET, ASSISTANT "/events-ws", ROUTE_WEBSOCKET, handle_opencode_events_ws},
+    {METHOD_GET, "/api/pty/sessions", ROUTE_HTTP, handle_pty_sessions},
+    {METHOD_POST, "/api/pty/sessions/:session", ROUTE_HTTP, handle_pty_session_end},
+    {METHOD_DELETE, "/api/pty/sessions/:session", ROUTE_HTTP, handle_pty_session_end},
+    {METHOD_GET, "/api/pty/:id", ROUTE_WEBSOCKET, handle_pty},
+    {METHOD_GET, "/api/pty-debug/:id", ROUTE_WEBSOCKET, handle_pty_debug},
     {METHOD_GET, RUN "/logs-ws", ROUTE_WEBSOCKET, handle_logs_ws},
+    {METHOD_GET, "/api/sdk/connections", ROUTE_HTTP, handle_sdk_connections},
     {METHOD_GET, RUN "/sdk-ws", ROUTE_WEBSOCKET, handle_sdk_ws},
 };
 

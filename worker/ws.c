@@ -49,6 +49,8 @@ struct ws {
     bool over;               /* `closed` was called */
     bool full_seen;          /* ws_queue_full said yes; drained is owed */
     bool ping_due, pong_due;
+    bool heartbeats; /* the client asked for them */
+    bool in_message; /* the newest queued part is not the last of its message */
     bool close_sent;
 };
 
@@ -239,6 +241,9 @@ on_writeable(struct ws *ws)
         if (ws->handler->drained)
             ws->handler->drained(ws, ws->ctx);
     }
+    if (ws->queue.n == 0 && !lws_partial_buffered(ws->wsi) && ws->close_code == 0 &&
+        ws->handler->emptied)
+        ws->handler->emptied(ws, ws->ctx);
     if (ws->queue.n > 0 || lws_partial_buffered(ws->wsi)) {
         wake(ws);
         return 0;
@@ -254,6 +259,15 @@ on_writeable(struct ws *ws)
 
 /* --- keeping alive ------------------------------------------------------------------------ */
 
+static void
+send_heartbeat(struct ws *ws)
+{
+    char text[64];
+    int len = snprintf(text, sizeof(text), "{\"type\":\"heartbeat\",\"intervalMs\":%u}",
+                       LIMIT_WS_PING_MS);
+    ws_send_text(ws, text, (size_t)len);
+}
+
 /* A peer that is silent for a whole round after a ping, or takes nothing for the stall limit,
  * is gone; a close frame would not reach it. */
 static void
@@ -267,6 +281,8 @@ check_socket(struct ws *ws)
         return;
     }
     ws->ping_due = true;
+    if (ws->heartbeats && !ws->in_message && ws->queue.n == 0)
+        send_heartbeat(ws);
     wake(ws);
 }
 
@@ -404,6 +420,7 @@ send_entry(struct ws *ws, struct ws_entry entry)
         ws_bytes_unref(entry.bytes);
         return;
     }
+    ws->in_message = !entry.last;
     if (!entry.bytes || ws_queue_push(&ws->queue, entry) != 0)
         fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
     else
@@ -433,6 +450,13 @@ ws_send_shared(struct ws *ws, struct ws_bytes *bytes)
 {
     struct ws_bytes *own = bytes ? ws_bytes_ref(bytes) : NULL;
     send_entry(ws, (struct ws_entry){own, false, true, true});
+}
+
+void
+ws_send_heartbeats(struct ws *ws)
+{
+    ws->heartbeats = true;
+    send_heartbeat(ws);
 }
 
 size_t

@@ -31,6 +31,8 @@ struct ws_handler {
     void (*received)(struct ws *ws, void *ctx, const char *bytes, size_t len, bool binary);
     /* The queue fell below half of LIMIT_WS_QUEUE after ws_queue_full was seen. */
     void (*drained)(struct ws *ws, void *ctx);
+    /* Everything queued is with the kernel. For sources that queue less than `drained` knows. */
+    void (*emptied)(struct ws *ws, void *ctx);
     /* Gone, for whatever reason; free ctx and forget `ws`. Called exactly once for each
      * ws_accept; `ws` is NULL if the upgrade failed before `opened`. */
     void (*closed)(struct ws *ws, void *ctx);
@@ -55,6 +57,10 @@ ws_send_shared(struct ws *ws, struct ws_bytes *bytes); /* text; takes no referen
  * Nothing else may be sent on this socket between the two. */
 void
 ws_send_part(struct ws *ws, const char *bytes, size_t len, bool first, bool last);
+
+/* This client asked for heartbeats: a message now, and one with every ping. From `opened` on. */
+void
+ws_send_heartbeats(struct ws *ws);
 
 /* Bytes queued and not yet with the kernel. */
 size_t

@@ -15,6 +15,7 @@
 #include "worker/logs_ws.h"
 #include "worker/opencode.h"
 #include "worker/page.h"
+#include "worker/pty.h"
 #include "worker/routes.h"
 #include "worker/runs.h"
 #include "worker/sdk_ws.h"
@@ -101,6 +102,10 @@ HANDLER(opencode_prompt)
 HANDLER(opencode_permission)
 HANDLER(opencode_abort)
 HANDLER(opencode_events_ws)
+HANDLER(pty)
+HANDLER(pty_debug)
+HANDLER(pty_sessions)
+HANDLER(pty_session_end)
 HANDLER(connection)
 HANDLER(search)
 
@@ -146,6 +151,11 @@ test_dispatch(void **state)
         {METHOD_GET, "/api/containers/a/sdk/health", false, "sdk_health(a)"},
         {METHOD_GET, "/api/containers/a/sdk-ws", true, "sdk_ws(a)"},
         {METHOD_GET, "/api/containers/a/logs-ws", true, "logs_ws(a)"},
+        {METHOD_GET, "/api/pty/a.1", true, "pty(a.1)"},
+        {METHOD_GET, "/api/pty-debug/a", true, "pty_debug(a)"},
+        {METHOD_GET, "/api/pty/sessions", false, "pty_sessions()"},
+        {METHOD_POST, "/api/pty/sessions/7", false, "pty_session_end(7)"},
+        {METHOD_DELETE, "/api/pty/sessions/7", false, "pty_session_end(7)"},
 
         {METHOD_GET, "/api", false, "404 Not found"},
         {METHOD_GET, "/api/", false, "404 Not found"},
