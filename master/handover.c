@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/messages.h"
 #include "common/scoreboard.h"
@@ -162,25 +161,15 @@ wipe_token_variable(void)
                                               either */
 }
 
-int
+void
 handover_set_token(struct handover *h, char token[POLICY_TOKEN_MAX])
 {
-    uint8_t digest[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
-    size_t token_len = strlen(token);
-    bool done;
+    size_t len = strlen(token);
 
-    done = token_len == 0 ||
-           (HMAC(EVP_sha256(), h->worker.token_key, sizeof(h->worker.token_key),
-                 (const unsigned char *)token, token_len, digest, &len) != NULL &&
-            len == sizeof(h->worker.token_digest));
+    h->worker.has_token = len > 0;
+    if (len > 0)
+        hash_keyed(h->worker.token_key, token, len, h->worker.token_digest);
     explicit_bzero(token, POLICY_TOKEN_MAX);
-    if (!done)
-        return -EINVAL;
-    h->worker.has_token = token_len > 0;
-    if (token_len > 0)
-        memcpy(h->worker.token_digest, digest, sizeof(h->worker.token_digest));
-    return 0;
 }
 
 int
@@ -197,10 +186,8 @@ handover_new(struct settings *s, const struct account *a, const struct listeners
                                  0) != (ssize_t)sizeof(ret->worker.token_key))
         status = settings_refuse(ret_error, "The kernel gives no random bytes: %s.",
                                  strerror(errno));
-    if (status == 0 && handover_set_token(ret, s->token) != 0)
-        status =
-            settings_refuse(ret_error, "The token cannot be hashed: no HMAC-SHA256 in "
-                                       "libcrypto.");
+    if (status == 0)
+        handover_set_token(ret, s->token);
     explicit_bzero(s->token, sizeof(s->token));
     wipe_token_variable();
     if (status != 0)

@@ -23,8 +23,8 @@ const char *handover_version(void);
 int handover_new(struct settings *s, const struct account *a, const struct listeners *l,
                  struct handover *ret, char ret_error[SETTINGS_ERROR_SIZE]);
 
-/* A new token under the same key; wiped from `token`. 0 or -EINVAL. */
-int handover_set_token(struct handover *h, char token[POLICY_TOKEN_MAX]);
+/* A new token under the same key; wiped from `token`. */
+void handover_set_token(struct handover *h, char token[POLICY_TOKEN_MAX]);
 
 /* A sealed memfd (above SPAWN_FD_FLOOR) with the configuration. Descriptor or -errno.
  */

@@ -319,7 +319,7 @@ handle_kill(uint32_t number)
 static void
 handle_sighup(int fd, short what, void *arg)
 {
-    char token[POLICY_TOKEN_MAX], error[SETTINGS_ERROR_SIZE] = "no HMAC-SHA256";
+    char token[POLICY_TOKEN_MAX], error[SETTINGS_ERROR_SIZE];
     const char *path = sup.settings->token_file;
 
     if (is_stopping())
@@ -327,11 +327,11 @@ handle_sighup(int fd, short what, void *arg)
     notify_reloading();
     if (path[0] == '\0') {
         log_event(LOG_LEVEL_INFO, "reloaded", "changed=nothing reason=no_token_file");
-    } else if (settings_read_token_file(path, token, error) != 0 ||
-               handover_set_token(sup.handover, token) != 0) {
+    } else if (settings_read_token_file(path, token, error) != 0) {
         log_event(LOG_LEVEL_ERROR, "reload-failed", "token=kept reason=%s",
                   log_quote(error, strlen(error)));
     } else {
+        handover_set_token(sup.handover, token);
         for (uint32_t i = 1; i < sup.n_children; i++) {
             int config = handover_worker_config(sup.handover, i);
 

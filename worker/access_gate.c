@@ -3,12 +3,10 @@
 #include "worker/access_gate.h"
 
 #include <errno.h>
-#include <openssl/core_names.h>
-#include <openssl/evp.h>
-#include <openssl/params.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/scoreboard.h"
@@ -24,40 +22,7 @@
 #define REFUSALS_INTERVAL_S 10.0
 #define BAD_TOKENS_LEAST 5u /* a minute, however many workers share the limit */
 
-static EVP_MAC_CTX *mac; /* keyed once, restarted for each token */
-
 /* --- the token --------------------------------------------------------------------------- */
-
-static bool
-token_digest(const char *token, size_t len, uint8_t ret_digest[32])
-{
-    size_t n = 0;
-
-    /* Without a key the context starts again with the one it has. */
-    return EVP_MAC_init(mac, NULL, 0, NULL) == 1 &&
-           EVP_MAC_update(mac, (const unsigned char *)token, len) == 1 &&
-           EVP_MAC_final(mac, ret_digest, &n, 32) == 1 && n == 32;
-}
-
-int
-access_gate_init(const struct worker_config *config)
-{
-    char digest_name[] = "SHA256";
-    OSSL_PARAM params[] = {
-        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest_name, 0),
-        OSSL_PARAM_construct_end(),
-    };
-    EVP_MAC *hmac = mac ? NULL : EVP_MAC_fetch(NULL, "HMAC", NULL);
-    uint8_t digest[32];
-
-    if (!mac)
-        mac = EVP_MAC_CTX_new(hmac);
-    EVP_MAC_free(hmac);
-    if (!mac || EVP_MAC_init(mac, config->token_key, sizeof(config->token_key), params) != 1)
-        return -ENOMEM;
-    /* The first use may load what the sandbox would not let it. */
-    return token_digest("warm-up", 7, digest) ? 0 : -EIO;
-}
 
 /* The token that the request carries, hashed and compared. An Authorization header, if there
  * is one, alone decides (contract 10.3). */
@@ -82,8 +47,8 @@ token_examine(const struct request *r, struct access_request *ret)
     } else {
         return;
     }
-    ret->token_good = token_digest(token, len, digest) &&
-                      policy_digest_equal(digest, worker_config()->token_digest);
+    hash_keyed(worker_config()->token_key, token, len, digest);
+    ret->token_good = policy_digest_equal(digest, worker_config()->token_digest);
     explicit_bzero(decoded, sizeof(decoded));
 }
 

@@ -3,12 +3,6 @@
 #define WORKER_ACCESS_GATE_H
 
 struct exchange;
-struct worker_config;
-
-/* Make the keyed hash ready and warm up libcrypto. Before the sandbox, and again when the
- * configuration changed. 0 or -errno. */
-int
-access_gate_init(const struct worker_config *config);
 
 /* Admit or refuse. Refused requests and preflights are answered here; for others `admitted`
  * is called, now or when the broker has said who the peer is. */

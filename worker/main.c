@@ -15,7 +15,6 @@
 #include "common/log.h"
 #include "common/sandbox.h"
 #include "common/scoreboard.h"
-#include "worker/access_gate.h"
 #include "worker/broker_link.h"
 #include "worker/http.h"
 #include "worker/launches.h"
@@ -100,8 +99,6 @@ take_config(struct channel_packet *packet)
     config.n_listeners = worker.config.n_listeners;
     config.max_connections = worker.config.max_connections;
     worker.config = config;
-    if (access_gate_init(&worker.config) < 0)
-        log_event(LOG_LEVEL_ERROR, "reload", "reason=\"no keyed hash\"");
     log_event(LOG_LEVEL_INFO, "reload", "token=%s", config.has_token ? "yes" : "no");
 }
 
@@ -203,8 +200,6 @@ set_up(void)
     worker.loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
     if (!worker.loop)
         log_die("no event loop");
-    if ((error = access_gate_init(&worker.config)) < 0)
-        log_die("keyed hash: %s", strerror(-error));
     if ((error = page_init(worker.config.base_path)) < 0)
         log_die("page: %s", strerror(-error));
     if ((error = ws_init(worker.loop)) < 0)

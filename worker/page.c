@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
 #include <zlib.h>
 
 #include "common/buf.h"
+#include "common/hash.h"
 #include "worker/exchange.h"
 #include "worker/gzip.h"
 #include "worker/page_assets.h"
@@ -102,18 +102,17 @@ compress_index(const struct buf *plain, struct buf *out)
     return err;
 }
 
-static int
+static void
 tag_index(const struct buf *plain)
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    if (!EVP_Digest(plain->data, plain->len, digest, NULL, EVP_sha256(), NULL))
-        return -EIO;
+    uint8_t digest[HASH_SIZE];
     size_t at = 0;
+
+    hash_sha256(plain->data, plain->len, digest);
     page_index_etag[at++] = '"';
     for (unsigned i = 0; i < 10; i++)
         at += (size_t)snprintf(page_index_etag + at, ETAG_SIZE - at, "%02x", digest[i]);
     snprintf(page_index_etag + at, ETAG_SIZE - at, "\"");
-    return 0;
 }
 
 int
@@ -128,9 +127,8 @@ page_init(const char *base_path)
     int err = render_index(source, base_path, &plain);
     if (err == 0)
         err = compress_index(&plain, &packed);
-    if (err == 0)
-        err = tag_index(&plain);
     if (err == 0) {
+        tag_index(&plain);
         page_index = *source;
         page_index.etag = page_index_etag;
         page_index.plain = (const unsigned char *)plain.data;
