@@ -23,6 +23,7 @@ assistants_new(struct broker *b)
     if (all != NULL) {
         all->broker = b;
         LIST_INIT(&all->list);
+        assistant_aliases_load(all);
     }
     return all;
 }
@@ -75,15 +76,16 @@ make_room(struct assistants *all)
     if (all->n < LIMIT_ASSISTANTS)
         return true;
     LIST_FOREACH(as, &all->list, link)
-        if (!as->busy && as->child == NULL && as->key[0] == '\0' && STAILQ_EMPTY(&as->asks))
+        if (!as->busy && as->child == NULL && as->key[0] == '\0' &&
+            as->old_alias[0] == '\0' && STAILQ_EMPTY(&as->asks))
             oldest = as; /* new ones are put in front */
     if (oldest != NULL)
         assistant_free(oldest);
     return oldest != NULL;
 }
 
-static struct assistant *
-find_or_make(struct assistants *all, const char *run_id)
+struct assistant *
+assistant_find_or_make(struct assistants *all, const char *run_id)
 {
     struct assistant *as = find(all, run_id);
 
@@ -242,7 +244,7 @@ act_assistant_start(struct broker *b, const struct ask *ask, const struct reques
 
     if (b->assistants->stopped != NULL)
         return ANSWER_BUSY;
-    as = find_or_make(b->assistants, q->run_id);
+    as = assistant_find_or_make(b->assistants, q->run_id);
     a = as != NULL ? calloc(1, sizeof *a) : NULL;
     if (a == NULL)
         return ANSWER_BUSY;
@@ -285,7 +287,7 @@ assistants_run_removed(struct assistants *all, const char *run_id)
     if (as == NULL)
         return;
     as->gone = true;
-    assistant_revoke_key(as, NULL, NULL);
+    assistant_revoke_keys(as, NULL, NULL);
     if (!as->busy && as->child == NULL)
         assistant_free(as);
 }
@@ -343,7 +345,7 @@ assistants_stop(struct assistants *all, void (*stopped)(void *ctx), void *ctx)
     LIST_FOREACH(as, &all->list, link) {
         if (as->child != NULL)
             all->n_farewells += assistant_server_end_inside(as, on_farewell, all);
-        all->n_farewells += assistant_revoke_key(as, on_farewell, all);
+        all->n_farewells += assistant_revoke_keys(as, on_farewell, all);
     }
     evtimer_add(all->stop_timer, &limit);
     on_farewell(all);

@@ -47,6 +47,7 @@ struct assistant {
     char key[KEYMAKER_SECRET_SIZE];
     char alias[KEYMAKER_ALIAS_SIZE];
     char config[KEYMAKER_CONFIG_SIZE];
+    char old_alias[KEYMAKER_ALIAS_SIZE]; /* of a key that a killed broker had made */
     uint64_t key_failed_ms;
     char key_error[KEYMAKER_ERROR_SIZE];
 
@@ -90,6 +91,10 @@ assistants_stop(struct assistants *all, void (*stopped)(void *ctx), void *ctx);
 
 /* --- assistant.c ------------------------------------------------------------------- */
 
+/* The state of this run's assistant; NULL: no memory, or LIMIT_ASSISTANTS. */
+struct assistant *
+assistant_find_or_make(struct assistants *all, const char *run_id);
+
 /* A step has ended: go on with who waits. May free it. */
 void
 assistant_go_on(struct assistant *as);
@@ -105,10 +110,22 @@ assistant_read_model(struct assistant *as);
 void
 assistant_make_key(struct assistant *as);
 
-/* Revoke the key, if there is one; it is forgotten here at once. True: `done` is called,
- * later, whatever the outcome. */
-bool
-assistant_revoke_key(struct assistant *as, void (*done)(void *ctx), void *ctx);
+/* Revoke its keys; they are forgotten here at once. `done` is called later, as often as this
+ * returns, whatever the outcome. */
+unsigned
+assistant_revoke_keys(struct assistant *as, void (*done)(void *ctx), void *ctx);
+
+/* --- assistant_aliases.c ------------------------------------------------------------------ */
+
+/* Remember on disk that a key of this name is out, and that it is no more. */
+void
+assistant_alias_keep(const struct assistant *as);
+void
+assistant_alias_drop(const struct assistants *all, const char *alias);
+
+/* What an earlier broker has left. */
+void
+assistant_aliases_load(struct assistants *all);
 
 /* --- assistant_server.c ----------------------------------------------------------------- */
 

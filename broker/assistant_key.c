@@ -113,8 +113,9 @@ on_made(void *ctx, const struct keymaker_answer *answer)
     memcpy(as->key, answer->key, sizeof as->key);
     memcpy(as->config, answer->config, sizeof as->config);
     log_event(LOG_LEVEL_INFO, "assistant-key-made", "run=%s alias=%s", as->run_id, as->alias);
+    assistant_alias_keep(as);
     if (as->gone)
-        assistant_revoke_key(as, NULL, NULL);
+        assistant_revoke_keys(as, NULL, NULL);
     assistant_go_on(as);
 }
 
@@ -125,6 +126,8 @@ assistant_make_key(struct assistant *as)
     uint32_t random = 0;
     int r = getrandom(&random, sizeof random, 0) == sizeof random ? 0 : -EIO;
 
+    /* No server is up, so nobody uses the key of a broker before us. */
+    assistant_revoke_keys(as, NULL, NULL);
     snprintf(as->alias, sizeof as->alias, "webui-assistant-%.12s-%08x", as->run_id, random);
     memcpy(order.base_url, as->base_url, sizeof order.base_url);
     memcpy(order.model, as->model, sizeof order.model);
@@ -140,6 +143,7 @@ assistant_make_key(struct assistant *as)
 
 /* Outlives the assistant it belonged to. */
 struct revocation {
+    struct assistants *all;
     char run_id[MESSAGE_ID_SIZE];
     char alias[KEYMAKER_ALIAS_SIZE];
     void (*done)(void *ctx);
@@ -157,39 +161,55 @@ tell_revoked(const struct revocation *r, const char *why)
                   r->run_id, r->alias, log_quote(why, strlen(why)));
 }
 
+/* One that could not be revoked keeps its name on disk: the next end tries again. */
 static void
 on_revoked(void *ctx, const struct keymaker_answer *answer)
 {
     struct revocation *r = ctx;
 
     tell_revoked(r, answer->done ? NULL : answer->error);
+    if (answer->done)
+        assistant_alias_drop(r->all, r->alias);
     if (r->done != NULL)
         r->done(r->ctx);
     free(r);
 }
 
-bool
-assistant_revoke_key(struct assistant *as, void (*done)(void *ctx), void *ctx)
+/* `key` "": by its alias alone. */
+static unsigned
+revoke_one(struct assistant *as, const char *key, const char *alias, void (*done)(void *ctx),
+       void *ctx)
 {
     struct keymaker_order order = {.task = KEYMAKER_REVOKE};
-    struct revocation *r;
+    struct revocation *r = calloc(1, sizeof *r);
 
-    if (as->key[0] == '\0')
-        return false;
-    memcpy(order.key, as->key, sizeof order.key);
-    explicit_bzero(as->key, sizeof as->key);
-    explicit_bzero(as->config, sizeof as->config);
-    r = calloc(1, sizeof *r);
     if (r == NULL)
-        return false;
-    memcpy(r->run_id, as->run_id, sizeof r->run_id);
-    memcpy(r->alias, as->alias, sizeof r->alias);
+        return 0;
+    message_string_set(order.key, sizeof order.key, key);
+    message_string_set(order.alias, sizeof order.alias, alias);
+    message_string_set(r->alias, sizeof r->alias, alias);
+    message_string_set(r->run_id, sizeof r->run_id, as->run_id);
+    r->all = as->all;
     r->done = done;
     r->ctx = ctx;
-    if (litellm_order(as->all->broker->litellm, &order, on_revoked, r) != 0) {
-        tell_revoked(r, "the key maker cannot be started");
-        free(r);
-        return false;
-    }
-    return true;
+    if (litellm_order(as->all->broker->litellm, &order, on_revoked, r) == 0)
+        return 1;
+    tell_revoked(r, "the key maker cannot be started");
+    free(r);
+    return 0;
+}
+
+unsigned
+assistant_revoke_keys(struct assistant *as, void (*done)(void *ctx), void *ctx)
+{
+    unsigned n = 0;
+
+    if (as->key[0] != '\0')
+        n += revoke_one(as, as->key, as->alias, done, ctx);
+    if (as->old_alias[0] != '\0')
+        n += revoke_one(as, "", as->old_alias, done, ctx);
+    explicit_bzero(as->key, sizeof as->key);
+    explicit_bzero(as->config, sizeof as->config);
+    as->old_alias[0] = '\0';
+    return n;
 }

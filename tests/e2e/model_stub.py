@@ -18,7 +18,7 @@ MASTER = "sk-master-canary-5f1d2c"
 class ModelStub:
     def __init__(self):
         self.keys, self.revoked, self.requests = [], [], []
-        self.anthropic_keys = []
+        self.anthropic_keys, self.aliases = [], {}
         self.generate_status = 200
         self.lock = threading.Lock()
         stub = self
@@ -87,9 +87,11 @@ class ModelStub:
         elif path == "/key/generate":
             made = "sk-run-canary-%04d" % (len(self.keys) + 1)
             self.keys.append(made)
+            self.aliases[body.get("key_alias")] = made
             self.reply(h, 200, {"key": made, "key_alias": body.get("key_alias")})
         elif path == "/key/delete":
             self.revoked += body.get("keys", [])
+            self.revoked += [self.aliases.get(a) for a in body.get("key_aliases", [])]
             self.reply(h, 200, {"deleted_keys": body.get("keys", [])})
         else:
             self.reply(h, 404, {"error": "no such path"})

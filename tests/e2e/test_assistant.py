@@ -326,6 +326,10 @@ def test_restart_in_the_middle(assisted, stub):
     os.kill(a.server.broker(), 9)
     wait_healthy(a)
     assert a.texts(sid)[:1] == [("user", "good day")]
+    # and no key of either broker is left, though the first one cannot tell what it made
+    a.server.stop()
+    assert sorted(stub.revoked) == stub.keys and len(stub.keys) == 2
+    assert os.listdir(os.path.join(a.place.state, "assistant-keys")) == []
 
 
 def stub_age(a):
