@@ -26,13 +26,16 @@ handover_version(void)
     return SSEBENCH_WEBUI_VERSION;
 }
 
-/* A role program: in the build tree beside our own executable, or where it was
- * installed. */
+/* A role program: in the build tree beside our own executable, in an installed tree that
+ * was moved as a whole, or where it was installed. */
 static int
 find_program(const char *own_dir, const char *tree_dir, const char *name,
              char ret[HANDOFF_PATH])
 {
     snprintf(ret, HANDOFF_PATH, "%s/%s/%s", own_dir, tree_dir, name);
+    if (access(ret, X_OK) == 0)
+        return 0;
+    snprintf(ret, HANDOFF_PATH, "%s/../libexec/ssebench-webui/%s", own_dir, name);
     if (access(ret, X_OK) == 0)
         return 0;
     snprintf(ret, HANDOFF_PATH, "%s/%s", SSEBENCH_WEBUI_LIBEXECDIR, name);

@@ -115,8 +115,9 @@ settings_refuse(char ret_error[SETTINGS_ERROR_SIZE], const char *format, ...);
 /* A value made fit to be shown: printable ASCII, at most 80 bytes. Static buffer. */
 const char *settings_show(const char *value);
 
-/* --help, --settings-markdown, --check. */
+/* --help, --settings-markdown, --settings-man, --check. */
 void settings_print_help(FILE *out);
+void settings_print_man(FILE *out);
 void settings_print_markdown(FILE *out);
 void settings_print_values(FILE *out, const struct settings *s);
 

@@ -19,7 +19,8 @@ settings_print_help(FILE *out)
 
     fprintf(
         out,
-        "Usage: ssebench-webui [--check | --help | --settings-markdown | --version]\n"
+        "Usage: ssebench-webui [--check | --help | --settings-man | "
+        "--settings-markdown | --version]\n"
         "\n"
         "Serve the web UI for SSEBench runs. All settings come from the environment.\n"
         "\n"
@@ -27,6 +28,7 @@ settings_print_help(FILE *out)
         "0,\n"
         "                       or 1 when the server would not start with them\n"
         "  --settings-markdown  print the list below as a Markdown table\n"
+        "  --settings-man       the same for a manual page\n"
         "  --version            print the version\n"
         "\n"
         "SIGTERM and SIGINT stop the server, SIGHUP reads the token file again.\n"

@@ -1,0 +1,185 @@
+"""An installation: programs found from anywhere, manual, units held against systemd's own tools."""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+import harness
+import process
+from http_client import Connection, head
+
+pytestmark = pytest.mark.once
+TOP = pathlib.Path(harness.TOP)
+# 0.9 of it are namespaces, chroot and capset, by which the workers fence themselves in: the
+# rating would be better, and the server worse, without them.
+EXPOSURE_MOST = 21  # tenths
+
+
+def need(program):
+    path = shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if path is None:
+        pytest.skip("%s is not installed" % program)
+    return path
+
+
+def run(*argv, **more):
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL, **more)
+
+
+@pytest.fixture(scope="module")
+def installed():
+    """Root of a staged installation; the prefix is below it."""
+    meson = need("meson")
+    top = tempfile.mkdtemp(prefix="ssebench-install-")
+    os.chmod(top, 0o755)
+    r = run(meson, "install", "-C", harness.BUILD, "--no-rebuild", "--destdir", top)
+    assert r.returncode == 0, r.stdout + r.stderr
+    found = list(pathlib.Path(top).rglob("bin/ssebench-webui"))
+    assert len(found) == 1, found
+    yield found[0].parents[1]
+    shutil.rmtree(top)
+
+
+def files(prefix, pattern):
+    found = sorted(prefix.rglob(pattern))
+    assert found, pattern
+    return found
+
+
+def test_installed_server_runs(installed, start, monkeypatch):
+    """Also one that was moved after the build: the role programs are found beside it."""
+    monkeypatch.setattr(harness, "SERVER", str(installed / "bin" / "ssebench-webui"))
+    server = start()
+    assert server.json("/api/health")["status"] == "ok"
+    for pid in server.workers() + [server.broker()]:
+        assert os.readlink("/proc/%d/exe" % pid).startswith(str(installed)), pid
+
+
+def test_manual_lists_every_setting(installed):
+    page, = files(installed, "ssebench-webui.8*")
+    r = run(need("man"), "--warnings", "-l", str(page), env={**os.environ, "MANWIDTH": "200"})
+    assert r.returncode == 0 and r.stderr == "", r.stderr
+    shown = re.sub(".\x08|\x1b\\[[0-9;]*m", "", r.stdout)
+    names = re.findall(r"^\| `([^`]+)`", run(harness.SERVER, "--settings-markdown").stdout, re.M)
+    assert len(names) > 20
+    for name in names:
+        assert name in shown, name
+
+
+def test_completion_offers_the_options(installed):
+    script, = files(installed, "bash-completion/completions/ssebench-webui")
+    r = run("bash", "-c", '. "$1"; COMP_WORDS=(ssebench-webui --ch); COMP_CWORD=1; '
+            '_ssebench_webui; echo "${COMPREPLY[@]}"', "bash", str(script))
+    assert r.stdout.strip() == "--check", r
+    offered = run("bash", "-c", '. "$1"; COMP_WORDS=(ssebench-webui -); COMP_CWORD=1; '
+                  '_ssebench_webui; echo "${COMPREPLY[@]}"', "bash", str(script)).stdout.split()
+    for option in offered:
+        assert option in run(harness.SERVER, "--help").stdout, option
+
+
+def unit(installed, name, where):
+    """A copy of an installed unit that names the staged program."""
+    text = (installed / "lib/systemd" / where / name).read_text()
+    text = re.sub(r"^ExecStart=\S+", "ExecStart=%s" % (installed / "bin/ssebench-webui"), text,
+                  flags=re.M)
+    path = installed / name.replace("@", "@one")
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["ssebench-webui.service", "ssebench-webui@.service"])
+def test_system_units(installed, name):
+    analyze = need("systemd-analyze")
+    path = unit(installed, name, "system")
+    r = run(analyze, "verify", "--man=no", path)
+    assert r.returncode == 0 and r.stderr == "", r.stderr
+    r = run(analyze, "security", "--offline=true", "--threshold=%d" % EXPOSURE_MOST, path)
+    assert r.returncode == 0, r.stdout
+
+
+def test_socket_unit(installed):
+    unit(installed, "ssebench-webui.service", "system")
+    shutil.copy(installed / "lib/systemd/system/ssebench-webui.socket", installed)
+    r = run(need("systemd-analyze"), "verify", "--man=no",
+            str(installed / "ssebench-webui.socket"))
+    assert r.returncode == 0 and r.stderr == "", r.stderr
+
+
+def test_user_unit(installed):
+    path = unit(installed, "ssebench-webui.service", "user")
+    runtime = tempfile.mkdtemp()
+    r = run(need("systemd-analyze"), "--user", "verify", "--man=no", path,
+            env={**os.environ, "XDG_RUNTIME_DIR": runtime})
+    shutil.rmtree(runtime)
+    assert r.returncode == 0 and r.stderr == "", r.stderr
+
+
+def test_sysusers_and_tmpfiles(installed):
+    root = tempfile.mkdtemp()
+    try:
+        os.mkdir(root + "/etc")
+        r = run(need("systemd-sysusers"), "--root=" + root,
+                str(files(installed, "sysusers.d/*.conf")[0]))
+        assert r.returncode == 0, r.stderr
+        assert "ssebench-webui" in pathlib.Path(root, "etc/passwd").read_text()
+        if os.geteuid() != 0:
+            pytest.skip("tmpfiles need root, to give a folder away")
+        r = run(need("systemd-tmpfiles"), "--create", "--root=" + root,
+                str(files(installed, "tmpfiles.d/*.conf")[0]))
+        assert r.returncode == 0, r.stderr
+        assert os.stat(root + "/etc/ssebench-webui").st_mode & 0o7777 == 0o750
+    finally:
+        shutil.rmtree(root)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def test_socket_activation_and_notification(installed, place):
+    """What the units rely on, by systemd's own tool: a handed socket, READY=1, STOPPING=1."""
+    activate = need("systemd-socket-activate")
+    port = free_port()
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(place.top + "/notify")
+    manager.settimeout(30)
+    env = place.env()
+    passed = ["--setenv=%s=%s" % kv for kv in env.items()] + [
+        "--setenv=NOTIFY_SOCKET=" + place.top + "/notify", "--setenv=WATCHDOG_USEC=2000000",
+        "--setenv=SSEBENCH_WEBUI_WORKERS=2"]
+    p = subprocess.Popen([activate, "-l", "127.0.0.1:%d" % port, *passed,
+                          str(installed / "bin/ssebench-webui")], cwd=place.checkout, env=env,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE)
+    try:
+        process.wait_for(lambda: b"Listening" in p.stderr.readline(), what="the socket")
+        with Connection(("127.0.0.1", port), 30) as c:
+            c.send(head("GET", "/api/health", [("Host", "127.0.0.1:%d" % port),
+                                               ("Connection", "close")]))
+            assert c.response("GET").json()["status"] == "ok"
+        said = [manager.recv(4096), manager.recv(4096)]
+        assert b"READY=1" in said[0] and b"WATCHDOG=1" in said[1], said
+        p.send_signal(signal.SIGHUP)
+        said = []
+        while not said or said[-1] != b"READY=1":
+            said.append(manager.recv(4096))
+        assert any(s.startswith(b"RELOADING=1") for s in said), said
+        p.send_signal(signal.SIGTERM)
+        while manager.recv(4096) != b"STOPPING=1":
+            pass
+        assert p.wait(30) == 0
+    finally:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+        p.stderr.close()
+        manager.close()
