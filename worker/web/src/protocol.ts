@@ -210,11 +210,11 @@ export interface LaunchRequest {
 /**
  * api/pty/ID?mode=binary[&session=SESSION][&cols=&rows=]: binary frames are bytes of the
  * terminal, both ways; text frames are these. `session` names a terminal that outlives its
- * socket; give it back to attach again and get its scrollback first. A server that said
+ * socket; give it back to attach again and get `replay` bytes of old output first. A server that said
  * `credit` gets, for the bytes that were shown, commands of that name.
  */
 export type TerminalMessage =
-    | { type: "session"; id: string; credit?: boolean }
+    | { type: "session"; id: string; replay?: number; credit?: boolean }
     | { type: "exit"; code: number }
     | { type: "error"; message: string };
 export type TerminalCommand = { type: "resize"; cols: number; rows: number } | { type: "credit"; bytes: number };

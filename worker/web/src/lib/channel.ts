@@ -40,7 +40,7 @@ export interface ChannelUse {
     onBytes?: (bytes: Uint8Array) => void;
     /** A terminal is never restarted silently: no reconnect on its own. */
     once?: boolean;
-    onClose?: (reason: string) => void;
+    onClose?: (reason: string, code: number) => void;
 }
 
 export class Channel {
@@ -113,7 +113,7 @@ export class Channel {
         this.socket = socket;
         socket.onopen = () => this.onOpen();
         socket.onmessage = (event) => this.onMessage(event.data as string | ArrayBuffer);
-        socket.onclose = (event) => this.lost(event.reason || (event.code === 1006 ? "the connection broke" : `closed (${event.code})`));
+        socket.onclose = (event) => this.lost(event.reason || (event.code === 1006 ? "the connection broke" : `closed (${event.code})`), event.code);
     }
 
     /** A static site has no sockets: what it kept comes at once. */
@@ -145,10 +145,10 @@ export class Channel {
         else this.use.onMessage(message);
     }
 
-    private lost(reason: string): void {
+    private lost(reason: string, code = 1006): void {
         this.drop();
         this.info.reason = reason;
-        this.use.onClose?.(reason);
+        this.use.onClose?.(reason, code);
         if (this.use.once) return this.set("closed");
         if (!this.opened) void this.askWhy();
         const wait = BACKOFF_MS[Math.min(this.attempts++, BACKOFF_MS.length - 1)]!;

@@ -10,6 +10,7 @@ import { Terminal } from "@xterm/xterm";
 import { signal } from "@preact/signals";
 import { copyText } from "../parts/basics";
 import type { Settings } from "../stores/settings";
+import { request } from "./api";
 import { Channel } from "./channel";
 
 export type TerminalState = "connecting" | "open" | "exited" | "lost" | "error";
@@ -17,6 +18,11 @@ export type TerminalState = "connecting" | "open" | "exited" | "lost" | "error";
 const SCROLLBACK_LINES = 10_000;
 /** xterm.js takes no more bytes than this unparsed; the socket is not read beyond it. */
 const MAX_PENDING = 400_000;
+/** How often an existing shell is attached to again by itself, and the pause before each time. */
+const REATTACH_MAX = 6;
+const REATTACH_MS = 1_000;
+/** Another viewer has the shell now: no quarrel about it. */
+const CLOSE_TAKEN_OVER = 4001;
 /** So much is sent in one frame at most; a bigger paste goes in pieces. */
 const INPUT_PIECE = 16_384;
 
@@ -42,6 +48,12 @@ export class TerminalView {
     private readonly observer: ResizeObserver;
     private channel: Channel | null = null;
     private pending = 0;
+    /** Bytes of old output that still come: queries in them were answered long ago. */
+    private replay = 0;
+    /** The part of it that xterm.js was not handed yet. */
+    private replayToWrite = 0;
+    private reattached = 0;
+    private timer = 0;
     /** The server wants to hear how many bytes were shown. */
     private counts = false;
     private waiting: Uint8Array[] = [];
@@ -58,8 +70,8 @@ export class TerminalView {
         this.terminal.parser.registerOscHandler(52, () => true);
         this.terminal.open(place);
         void this.tryWebgl();
-        this.terminal.onData((data) => this.send(data));
-        this.terminal.onBinary((data) => this.sendBytes(Uint8Array.from(data, (c) => c.charCodeAt(0))));
+        this.terminal.onData((data) => this.replay === 0 && this.send(data));
+        this.terminal.onBinary((data) => this.replay === 0 && this.sendBytes(Uint8Array.from(data, (c) => c.charCodeAt(0))));
         this.terminal.onResize(({ cols, rows }) => this.channel?.send(JSON.stringify({ type: "resize", cols, rows })));
         this.terminal.attachCustomKeyEventHandler((event) => this.onKey(event));
         place.addEventListener("paste", this.onPaste, true);
@@ -71,6 +83,7 @@ export class TerminalView {
 
     dispose(): void {
         this.observer.disconnect();
+        clearTimeout(this.timer);
         this.place.removeEventListener("paste", this.onPaste, true);
         this.channel?.close();
         this.terminal.dispose();
@@ -111,6 +124,8 @@ export class TerminalView {
 
     /** A new shell; the old one ends on the server when nobody comes back to it. */
     restart(): void {
+        const old = this.stored();
+        if (old) request(`pty/sessions/${encodeURIComponent(old)}`, { method: "DELETE" }).catch(() => {});
         this.store(null);
         this.terminal.reset();
         this.connect(false);
@@ -118,6 +133,7 @@ export class TerminalView {
 
     /** Attach to the same shell again after the connection was lost. */
     reconnect(): void {
+        this.reattached = 0;
         this.connect(true);
     }
 
@@ -186,7 +202,9 @@ export class TerminalView {
 
     private connect(resume: boolean): void {
         this.channel?.close();
+        clearTimeout(this.timer);
         this.waiting = [];
+        this.replay = this.replayToWrite = 0;
         this.state.value = "connecting";
         this.message.value = "";
         const session = resume ? this.stored() : null;
@@ -199,25 +217,30 @@ export class TerminalView {
             onOpen: () => this.opened(),
             onBytes: (bytes) => this.write(bytes),
             onMessage: (message) => this.receive(message),
-            onClose: (reason) => this.closed(reason),
+            onClose: (reason, code) => this.closed(reason, code),
         });
     }
 
     private opened(): void {
         this.state.value = "open";
+        this.reattached = 0;
         this.channel?.send(JSON.stringify({ type: "resize", cols: this.terminal.cols, rows: this.terminal.rows }));
     }
 
-    private closed(reason: string): void {
+    private closed(reason: string, code: number): void {
         if (this.state.value === "exited" || this.state.value === "error") return;
         this.state.value = "lost";
-        this.message.value = reason;
+        this.message.value = code === CLOSE_TAKEN_OVER ? "Another window shows this shell now" : reason;
+        // The same shell again, never a new one, is no surprise to anybody.
+        if (code !== CLOSE_TAKEN_OVER && this.stored() !== null && this.reattached++ < REATTACH_MAX)
+            this.timer = window.setTimeout(() => this.connect(true), REATTACH_MS * this.reattached);
     }
 
     private receive(message: Record<string, unknown>): void {
         if (message.type === "session" && typeof message.id === "string") {
             this.store(message.id);
             this.counts = message.credit === true;
+            this.replay = this.replayToWrite = typeof message.replay === "number" ? message.replay : 0;
         }
         else if (message.type === "output" && typeof message.data === "string") this.write(new TextEncoder().encode(message.data));
         else if (message.type === "exit") this.exited(typeof message.code === "number" ? message.code : null);
@@ -243,13 +266,21 @@ export class TerminalView {
     /** Hand bytes to xterm.js as it takes them, and tell a server that counts how far they are shown. */
     private pump(): void {
         while (this.pending < MAX_PENDING) {
-            const bytes = this.waiting.shift();
+            let bytes = this.waiting.shift();
             if (!bytes) return;
-            this.pending += bytes.length;
+            const old = Math.min(this.replayToWrite, bytes.length);
+            if (old > 0 && old < bytes.length) {
+                this.waiting.unshift(bytes.subarray(old));
+                bytes = bytes.subarray(0, old);
+            }
+            this.replayToWrite -= old;
+            const { length } = bytes;
+            this.pending += length;
             const { channel } = this;
             this.terminal.write(bytes, () => {
-                this.pending -= bytes.length;
-                if (this.counts) channel?.send(JSON.stringify({ type: "credit", bytes: bytes.length }));
+                this.pending -= length;
+                this.replay = Math.max(0, this.replay - old);
+                if (this.counts) channel?.send(JSON.stringify({ type: "credit", bytes: length }));
                 this.pump();
             });
         }
