@@ -70,14 +70,16 @@ read_output(struct pty *p)
     static char bytes[LIMIT_TTY_QUEUE];
     size_t most = room(p), len = 0;
     ssize_t n = 1;
+    int error;
 
     while (len < most && (n = read(p->master, bytes + len, most - len)) > 0)
         len += (size_t)n;
+    error = errno;
     if (len > 0) {
         tty_ring_append(p->ring, &p->head, bytes, len);
         pty_send_output(p, bytes, len);
     }
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    if (n == 0 || (n < 0 && error != EAGAIN && error != EINTR))
         reach_end(p);
     else if (room(p) == 0)
         ev_io_stop(worker_loop(), &p->readable); /* pty_io_resume starts it */
