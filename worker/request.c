@@ -50,9 +50,9 @@ static bool
 list_has(struct span list, const char *token)
 {
     const char *at = list.at;
-    const char *end = list.at + list.len;
+    const char *end = list.at ? list.at + list.len : NULL;
 
-    while (list.at && at < end) {
+    while (at < end) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
         const char *stop = comma ? comma : end;
         const char *next = stop + 1;
