@@ -19,6 +19,7 @@
 
 #include "common/limits.h"
 #include "common/sandbox_parts.h"
+#include "common/tty_ring.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 #define NO_ID ((uint32_t)-1)
@@ -168,7 +169,7 @@ limit_worker(unsigned max_fds)
         {0, 0},
         {0, 0},
         {0, 0},
-        {0, 0},
+        {TTY_RING_SIZE, TTY_RING_SIZE}, /* the one thing it writes; all else is read-only */
         {max_fds, max_fds},
         {LIMIT_WORKER_MEMORY, LIMIT_WORKER_MEMORY},
     };

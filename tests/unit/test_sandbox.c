@@ -30,6 +30,8 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/limits.h"
+#include "common/tty_ring.h"
 #include "tests/unit/confined.h"
 
 /* clang-format off */
@@ -103,7 +105,7 @@ DEED(winsize, ioctl(have.connection, TIOCSWINSZ, NULL))
 DEED(mmap_listing, -(mmap(NULL, 4096, PROT_READ, MAP_SHARED, have.memfd, 0) == MAP_FAILED))
 DEED(mmap_listing_private, -(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, have.memfd, 0)
                              == MAP_FAILED))
-DEED(write_file, (int)write(have.file, "x", 1))
+DEED(write_file, lseek(have.file, TTY_RING_SIZE, SEEK_SET) < 0 ? -1 : (int)write(have.file, "x", 1))
 DEED(close, close(have.connection))
 /* clang-format on */
 
@@ -196,7 +198,7 @@ static const struct {
     {"openat2", try_openat2, 0, KILLED},
     {"look at a path", try_stat, 0, REFUSED},
     {"map a file for writing", try_mmap_write_file, 0, KILLED},
-    {"write a file handed over read-write", try_write_file, 0, EFBIG},
+    {"write a file handed over read-write, longer than a terminal's ring", try_write_file, 0, EFBIG},
     /* the network */
     {"TCP socket", try_socket, 0, KILLED},
     {"Unix socket", try_unix_socket, 0, KILLED},

@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #include "common/sandbox.h"
+#include "common/limits.h"
 #include "common/sandbox_parts.h"
+#include "common/tty_ring.h"
 #include "tests/unit/confined.h"
 
 /* A field of /proc/<pid>/status, to its end of line. */
@@ -132,7 +134,7 @@ check_from_outside(enum starter starter, pid_t pid, uint32_t up)
     assert_limit(pid, "Max processes", 0);
     assert_limit(pid, "Max locked memory", 0);
     assert_limit(pid, "Max msgqueue size", 0);
-    assert_limit(pid, "Max file size", 0);
+    assert_limit(pid, "Max file size", TTY_RING_SIZE);
     assert_limit(pid, "Max open files", 64);
     if (!is_root()) /* the rest of /proc of a process that is not dumpable is root's */
         return;
