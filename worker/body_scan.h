@@ -36,7 +36,7 @@ body_scan_feed(struct body_scan *s, const char *bytes, size_t len);
 bool
 body_scan_end(struct body_scan *s);
 
-/* The next element of the array bytes[*at..end), *at behind its bracket at first. False: there
+/* The next element of an array, whose inside is bytes[*at..end) at first. False: there
  * is none. The array is part of a checked document. */
 bool
 body_scan_element(const char *bytes, size_t end, size_t *at, const char **ret_element,

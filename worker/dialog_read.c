@@ -24,7 +24,7 @@ dialog_reader_new(int fd, uint64_t size, double since, uint32_t max_entries)
     r->since = r->last_seq = since;
     r->n_entries = 0;
     r->max_entries = max_entries;
-    r->truncated = false;
+    r->truncated = r->rising = r->borrowed = false;
     r->start = r->end = 0;
     return r;
 }
@@ -34,7 +34,8 @@ dialog_reader_free(struct dialog_reader *r)
 {
     if (r == NULL)
         return;
-    close(r->fd);
+    if (!r->borrowed)
+        close(r->fd);
     free(r);
 }
 
@@ -121,7 +122,7 @@ line_wanted(struct dialog_reader *r)
 {
     double seq;
 
-    return json_line_end(&r->line, &seq) && seq > r->since;
+    return json_line_end(&r->line, &seq) && seq > (r->rising ? r->last_seq : r->since);
 }
 
 static void

@@ -23,6 +23,8 @@ struct dialog_reader {
     uint64_t offset; /* of the next byte to read */
     uint64_t line_at, line_end; /* the long line at hand */
     double since;    /* only entries with seq > since */
+    bool rising;     /* only entries with a seq above all before: set after dialog_reader_new */
+    bool borrowed;   /* the descriptor is not closed: the same */
     uint32_t n_entries, max_entries;
     double last_seq; /* the highest of the entries so far; `since` before the first */
     bool truncated;  /* max_entries were reached and one more is there */

@@ -26,6 +26,7 @@ struct log_viewer {
     struct runs_wait wait;
     ev_timer retry;
     unsigned retries;
+    bool heartbeat; /* the client asked for it */
     struct ws *ws;
     char run_id[MESSAGE_ID_SIZE];
 };
@@ -93,6 +94,8 @@ on_opened(struct ws *ws, void *ctx)
     struct log_viewer *v = ctx;
     v->ws = v->place.ws = ws;
     scoreboard_add(SCORE_LOG_VIEWERS, 1);
+    if (v->heartbeat)
+        ws_send_heartbeats(ws);
     begin_when_current(v);
 }
 
@@ -128,12 +131,15 @@ static const struct ws_handler logs_handler = {
 void
 handle_logs_ws(struct exchange *x)
 {
+    char flag[4];
     struct log_viewer *v = calloc(1, sizeof(*v));
     if (!v) {
         exchange_error(x, 503, "Try again", NULL);
         return;
     }
     snprintf(v->run_id, sizeof(v->run_id), "%s", exchange_param(x, 0));
+    v->heartbeat = request_query(exchange_request(x), "heartbeat", flag, sizeof(flag)) == 1 &&
+                   strcmp(flag, "1") == 0;
     ev_timer_init(&v->retry, on_retry, 0., 0.);
     v->retry.data = v;
     ws_accept(x, &logs_handler, v);

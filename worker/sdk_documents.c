@@ -231,8 +231,13 @@ done_dialog(void *ctx)
 int
 sdk_document_dialog(int fd, uint64_t size, double since, struct sdk_document *ret_document)
 {
-    struct dialog_reader *reader =
-        dialog_reader_new(fd, size, since, LIMIT_DIALOG_ENTRIES);
+    return sdk_document_dialog_of(dialog_reader_new(fd, size, since, LIMIT_DIALOG_ENTRIES),
+                                  ret_document);
+}
+
+int
+sdk_document_dialog_of(struct dialog_reader *reader, struct sdk_document *ret_document)
+{
     struct dialog_document *d = reader ? malloc(sizeof(*d)) : NULL;
     if (!d) {
         dialog_reader_free(reader);

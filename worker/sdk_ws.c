@@ -1,6 +1,6 @@
 /*
  * A run's data as a WebSocket (contract 10.6): a run that is over is sent from its files once,
- * then the socket stays open. A run that goes on is `connecting` until it is over.
+ * then the socket stays open. A run that goes on has a feed until it is over.
  */
 #include "worker/sdk_ws.h"
 
@@ -14,6 +14,7 @@
 #include "common/scoreboard.h"
 #include "worker/dialog_read.h"
 #include "worker/exchange.h"
+#include "worker/feed.h"
 #include "worker/run_source.h"
 #include "worker/sdk_documents.h"
 #include "worker/worker.h"
@@ -21,7 +22,6 @@
 
 #define VIEWER_RETRY_S 1.0
 #define VIEWER_RETRIES 20u
-#define VIEWER_LOOK_S 5.0 /* between two looks whether a run that goes on is over */
 
 struct sdk_viewer {
     struct ws *ws;
@@ -32,7 +32,9 @@ struct sdk_viewer {
     unsigned step;   /* of sdk_steps */
     unsigned retries;
     double since;    /* the client has the dialog up to here */
-    bool told_connecting, told_ready;
+    bool told_ready;
+    bool heartbeat;  /* the client asked for it */
+    struct feed_place place;
     bool in_message; /* the message at hand has begun */
     char run_id[MESSAGE_ID_SIZE];
 };
@@ -187,15 +189,26 @@ next_step(struct sdk_viewer *v)
 
 /* --- where the run is ------------------------------------------------------------------------ */
 
-/* A run that goes on. Its feed is the daemon's affair; here it is looked at again until it is
- * over. */
+/* What the feed did not tell any more, the files add. */
+static void
+on_over(void *ctx)
+{
+    struct sdk_viewer *v = ctx;
+    feed_leave(&v->place);
+    v->since = v->place.last_seq;
+    v->told_ready = v->place.told_ready;
+    later(v, 0., find_run);
+}
+
 static void
 watch_live(struct sdk_viewer *v)
 {
-    if (!v->told_connecting)
-        tell_status(v, "connecting", NULL);
-    v->told_connecting = true;
-    later(v, VIEWER_LOOK_S, find_run);
+    v->place.ws = v->ws;
+    v->place.last_seq = v->since;
+    v->place.told_ready = v->told_ready;
+    v->place.over = on_over;
+    v->place.ctx = v;
+    feed_join(&v->place, v->run_id);
 }
 
 static void
@@ -204,13 +217,15 @@ on_found(void *ctx)
     struct sdk_viewer *v = ctx;
     switch (v->source.place) {
     case PLACE_UNKNOWN:
-        tell_status(v, "error", "Run not found");
+        if (!v->told_ready)
+            tell_status(v, "error", "Run not found");
         break;
     case PLACE_DAEMON:
         watch_live(v);
         break;
     case PLACE_NOTHING:
-        tell_status(v, "error", "The run is over and left nothing to show");
+        if (!v->told_ready)
+            tell_status(v, "error", "The run is over and left nothing to show");
         break;
     case PLACE_TRY_AGAIN:
         retry_or_give_up(v);
@@ -239,13 +254,17 @@ on_opened(struct ws *ws, void *ctx)
     struct sdk_viewer *v = ctx;
     v->ws = ws;
     scoreboard_add(SCORE_FEED_VIEWERS, 1);
+    if (v->heartbeat)
+        ws_send_heartbeats(ws);
     find_run(v);
 }
 
 static void
 on_drained(struct ws *ws, void *ctx)
 {
-    send_slice(ctx);
+    struct sdk_viewer *v = ctx;
+    feed_resume(&v->place);
+    send_slice(v);
 }
 
 static void
@@ -255,6 +274,7 @@ on_closed(struct ws *ws, void *ctx)
     if (v->ws)
         scoreboard_add(SCORE_FEED_VIEWERS, -1);
     ev_timer_stop(worker_loop(), &v->timer);
+    feed_leave(&v->place);
     run_source_done(&v->source);
     close_document(v);
     free(v);
@@ -283,6 +303,7 @@ void
 handle_sdk_ws(struct exchange *x)
 {
     double since;
+    char flag[4];
     if (read_since(x, &since) != 0) {
         exchange_error(x, 400, "Invalid since: expected a sequence number", NULL);
         return;
@@ -293,9 +314,24 @@ handle_sdk_ws(struct exchange *x)
         return;
     }
     v->since = since;
+    v->heartbeat = request_query(exchange_request(x), "heartbeat", flag, sizeof(flag)) == 1 &&
+                   strcmp(flag, "1") == 0;
     v->source.fd = -1;
     message_string_set(v->run_id, sizeof(v->run_id), exchange_param(x, 0));
     ev_timer_init(&v->timer, on_timer, 0., 0.);
     v->timer.data = v;
     ws_accept(x, &sdk_handler, v);
+}
+
+/* How many watch, in all workers; and what this one knows of its own feeds. */
+void
+handle_sdk_connections(struct exchange *x)
+{
+    struct buf body;
+    buf_init(&body, 0);
+    buf_add_format(&body, "{\"totalConnections\":%llu,\"connections\":",
+                   (unsigned long long)scoreboard_sum(SCORE_FEED_VIEWERS));
+    feed_report(&body);
+    buf_add_str(&body, "}");
+    exchange_json(x, 200, &body);
 }

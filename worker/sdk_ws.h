@@ -6,5 +6,7 @@ struct exchange;
 
 void
 handle_sdk_ws(struct exchange *x);
+void
+handle_sdk_connections(struct exchange *x);
 
 #endif

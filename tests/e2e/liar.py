@@ -64,6 +64,10 @@ class Liar:
             pass
 
     def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         for connection in self.held:
-            connection.close()
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
