@@ -1,0 +1,139 @@
+"""A canary token and canary keys: every error is provoked, then everything is searched."""
+import base64
+import os
+import re
+import signal
+
+import pytest
+
+import harness
+import process
+from http_client import Closed
+
+CANARY = "canary-%s-token" % base64.b16encode(os.urandom(8)).decode().lower()
+KEY = "sk-canary-" + base64.b16encode(os.urandom(8)).decode().lower()
+B64 = base64.urlsafe_b64encode(CANARY.encode()).decode().rstrip("=")
+SPELLINGS = [CANARY.encode(), B64.encode(), base64.b64encode(CANARY.encode()).rstrip(b"="),
+             CANARY.encode().hex().encode()]
+
+
+def hits(data, secrets=SPELLINGS):
+    return [s for s in secrets if s in data]
+
+
+@pytest.fixture
+def server(start, place):
+    with open(os.path.join(place.checkout, ".env"), "a", encoding="utf-8") as f:
+        f.write("LITELLM_MASTER_KEY=%s\n" % KEY)
+    return start({"SSEBENCH_WEBUI_TOKEN": CANARY, "SSEBENCH_WEBUI_LOG_LEVEL": "debug"})
+
+
+def provoke(server):
+    """Requests that carry the token everywhere it may and may not stand; the answers."""
+    place, token = server.place, {"Authorization": "Bearer " + CANARY}
+    carriers = [
+        token, {**token, "Referer": "http://x/?token=" + CANARY}, {**token, "Cookie": "t=" + CANARY},
+        {**token, "Origin": "http://" + CANARY}, {**token, "Host": CANARY + ":1"},
+        {**token, "User-Agent": CANARY}, {**token, "X-Forwarded-For": CANARY},
+        {"Authorization": "Basic " + base64.b64encode(CANARY.encode()).decode()},
+        {"Authorization": "Bearer " + CANARY + "x"}, {"Authorization": CANARY},
+        {**token, "Sec-WebSocket-Protocol": "ssebench.token." + B64},
+        {**token, "Idempotency-Key": CANARY},
+    ]
+    paths = ["/api/health", "/api/containers", "/api/containers/" + CANARY,
+             "/api/containers/hostile-output.1/diff", "/api/nothing?token=" + CANARY,
+             "/api/containers?token=" + CANARY, "/assets/" + CANARY, "/api/launch"]
+    answers = []
+
+    def ask(method, path, headers, body=b""):
+        try:
+            answers.append(server.request(method, path, {"Authorization": None, **headers}, body))
+        except (Closed, TimeoutError, AssertionError, ConnectionError):
+            pass
+
+    for knobs in ({}, {"fail": {"list": [1, "no"], "stop": [1, "no"]}}, {"rubbish": {"list": "{"}}):
+        place.knobs(**knobs)
+        for headers in carriers:
+            for path in paths:
+                ask("GET", path, headers)
+        ask("POST", "/api/containers/hostile-output.1/stop", token)
+        ask("POST", "/api/launch", {**token, "Content-Type": "application/json"},
+            b'{"agent": "%s", "model": 1' % CANARY.encode())
+        ask("POST", "/api/launch", {**token, "Content-Type": "text/plain"}, b"x" * 70000)
+    place.knobs()
+    for protocols in (["ssebench", "ssebench.token." + B64], ["ssebench.token." + B64],
+                      ["ssebench", "ssebench.token." + B64 + "="]):
+        try:
+            with server.websocket("/api/containers/hostile-output.1/logs-ws", protocols) as ws:
+                answers.append(ws.answer)
+                ws.receive_json()
+        except Exception as e:  # a refusal carries its answer
+            answers.append(getattr(e, "response", None))
+    with server.connect() as c:  # malformed heads with the token in them
+        c.send(b"GET / HTTP/1.1\r\nAuthorization: Bearer " + CANARY.encode() + b"\r\nHost: a\0b\r\n\r\n")
+        answers.append(c.response())
+    return [a for a in answers if a is not None]
+
+
+def test_nowhere(server, tmp_path):
+    answers = provoke(server)
+    assert len(answers) > 100 and 200 in {a.status for a in answers}
+    # What the client itself put into a path or Host may come back to it as text; a header no more.
+    for a in answers:
+        names = b"\n".join(("%s: %s" % h).encode() for h in a.headers)
+        assert not hits(names), names
+        assert KEY.encode() not in a.body
+    for pid in server.tree():
+        assert not hits(process.read(pid, "cmdline")), process.command(pid)
+        if pid != server.pid:  # the master was given it by its environment; nobody else
+            assert not hits(process.read(pid, "environ")), process.command(pid)
+    os.kill(server.workers()[0], signal.SIGKILL)
+    os.kill(server.broker(), signal.SIGKILL)
+    process.wait_for(lambda: server.get("/api/health").status == 200, what="service")
+    server.get("/api/containers")
+    assert server.stop() == 0
+    log = "\n".join(server.out + server.err).encode()
+    assert not hits(log), [line for line in server.err if hits(line.encode())][:3]
+    assert KEY.encode() not in log
+    assert b"?token" not in log and not re.search(rb"[Rr]eferer", log)
+    for folder in (server.place.home, server.place.standin):
+        for top, _, names in os.walk(folder):
+            for name in names:
+                assert not hits(name.encode("utf-8", "surrogateescape")), name
+                with open(os.path.join(top, name), "rb") as f:
+                    assert not hits(f.read()), os.path.join(top, name)
+    for call in server.place.calls():
+        assert not hits(repr(call).encode()), call
+    assert not [n for n in os.listdir(server.place.checkout) if n.startswith("core")]
+
+
+def test_no_process_may_dump(server):
+    """Workers and broker are not dumpable: their files in /proc belong to root."""
+    for pid in server.workers() + [server.broker()]:
+        assert os.stat("/proc/%d/environ" % pid).st_uid == 0
+        limits = process.read(pid, "limits").decode()
+        assert re.search(r"^Max core file size +0 +0 ", limits, re.M), limits
+
+
+def test_a_token_from_a_file_is_in_no_environment(start, place):
+    path = os.path.join(place.home, "token")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(CANARY + "\n")
+    os.chmod(path, 0o600)
+    server = start({"SSEBENCH_WEBUI_TOKEN_FILE": path})
+    server.token = CANARY
+    assert server.get("/api/health").status == 200
+    for pid in server.tree():
+        assert not hits(process.read(pid, "environ") + process.read(pid, "cmdline"))
+
+
+def test_wrong_tokens_answer_alike(guarded):
+    """Length, prefix and scheme make no difference in the answer."""
+    right = harness.TOKEN
+    bodies = set()
+    for token in (right[:-1], right + "x", right.upper(), "x" * len(right), right[::-1], "a", " "):
+        r = guarded.get("/api/health", {"Authorization": "Bearer " + token})
+        if r.status != 429:
+            assert r.status == 401
+            bodies.add(r.body)
+    assert len(bodies) <= 1, bodies
