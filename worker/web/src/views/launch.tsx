@@ -16,8 +16,13 @@ function Steps() {
     const current = wizard.step.value;
     const furthest = wizard.valid.value.findIndex((ok, i) => !ok && i < 5);
     const reach = furthest < 0 ? 5 : furthest;
+    const list = useRef<HTMLOListElement>(null);
+    useEffect(() => {
+        const step = list.current?.querySelector<HTMLElement>("[aria-current]");
+        if (step) list.current!.scrollLeft = step.offsetLeft - list.current!.offsetLeft - 40;
+    }, [current]);
     return (
-        <ol class="steps" aria-label="Steps">
+        <ol class="steps" ref={list} aria-label="Steps">
             {wizard.STEPS.map((name, i) => {
                 const done = i < current && wizard.valid.value[i];
                 return (

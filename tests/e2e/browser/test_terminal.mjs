@@ -1,0 +1,67 @@
+// needs: live
+// The terminal: typing and reading, a reload that finds the same shell, pastes that ask first.
+import test from "node:test";
+import assert from "node:assert/strict";
+import { assertAccessible, openBrowser, openPage, shots } from "./page.mjs";
+
+/** The text of the screen, which xterm.js keeps for screen readers (it is switched on here). */
+const screen = (page) => page.evaluate(() => document.querySelector(".xterm-accessibility-tree")?.textContent.replace(/\u00a0/g, " ") ?? "");
+
+async function waitForScreen(page, text) {
+    await page.waitForFunction((t) => (document.querySelector(".xterm-accessibility-tree")?.textContent ?? "").replace(/\u00a0/g, " ").includes(t), text, { timeout: 20_000 });
+}
+
+async function openTerminal(t) {
+    const { context, close } = await openBrowser();
+    t.after(close);
+    await context.addInitScript(() => localStorage.setItem("ssebench-settings", JSON.stringify({ terminalScreenReader: true })));
+    const opened = await openPage(context, "runs?status=running");
+    const href = await opened.page.locator(".row-link").first().getAttribute("href");
+    await opened.page.goto(new URL(`${href}/terminal`, opened.page.url()).href);
+    await opened.page.locator(".terminal-pane").getByText("Connected", { exact: true }).waitFor();
+    await opened.page.locator(".xterm-helper-textarea").focus();
+    return opened;
+}
+
+test("typing, and the same shell after a reload", async (t) => {
+    const { page, wrong } = await openTerminal(t);
+    await page.keyboard.type("MARK=$((6*7)); echo got-$MARK\n");
+    await waitForScreen(page, "got-42");
+    await shots(page, "terminal");
+    await page.reload();
+    await page.locator(".terminal-pane").getByText("Connected", { exact: true }).waitFor();
+    await waitForScreen(page, "got-42");
+    await page.locator(".xterm-helper-textarea").focus();
+    await page.keyboard.type("echo still-$MARK\n");
+    await waitForScreen(page, "still-42");
+    assert.deepEqual(wrong, []);
+});
+
+test("a paste of several lines asks, and escapes do not come through", async (t) => {
+    const { page } = await openTerminal(t);
+    const paste = (text) => page.evaluate((value) => {
+        const data = new DataTransfer();
+        data.setData("text/plain", value);
+        document.querySelector(".xterm-helper-textarea").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+    }, text);
+    await paste("echo one\necho two");
+    const dialog = page.getByRole("dialog", { name: "Paste 2 lines?" });
+    await dialog.waitFor();
+    await assertAccessible(page, "paste dialog");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    assert.doesNotMatch(await screen(page), /echo two/, "nothing was pasted");
+    await paste("echo in\x1b[201~side");
+    await waitForScreen(page, "echo in[201~side");
+});
+
+test("the end of a shell is told, and Restart opens a new one", async (t) => {
+    const { page } = await openTerminal(t);
+    await page.keyboard.type("exit 7\n");
+    await page.getByText("Process exited with code 7").waitFor();
+    await page.getByRole("button", { name: "Restart" }).click();
+    await page.locator(".terminal-pane").getByText("Connected", { exact: true }).waitFor();
+    await page.locator(".xterm-helper-textarea").focus();
+    await page.keyboard.type("echo fresh-$((2+3))\n");
+    await waitForScreen(page, "fresh-5");
+});
