@@ -25,6 +25,10 @@ class Response:
         return "<%d %s %r>" % (self.status, self.reason, self.body[:200])
 
 
+class TlsAddress(tuple):
+    """(host, port) to be spoken to by TLS, with `context` set."""
+
+
 class Closed(Exception):
     """The server closed the connection before an answer was whole."""
 
@@ -39,6 +43,8 @@ class Connection:
             self.sock.connect(address)
         else:
             self.sock = socket.create_connection(address, timeout=timeout)
+        if isinstance(address, TlsAddress):
+            self.sock = address.context.wrap_socket(self.sock, server_hostname="localhost")
         self.buffer = b""
 
     def __enter__(self):
