@@ -12,8 +12,7 @@ import report  # noqa: E402
 
 
 def main():
-    build.cases(BUILD)
-    if report.failed:
+    if not build.cases(BUILD):
         return 1
     import containers
     import launch_cases
