@@ -16,6 +16,8 @@ spawn_raise_fd(int fd)
     int error = errno;
 
     close(fd);
+    if (error == EINVAL) /* the floor lies above the limit of descriptors */
+        error = EMFILE;
     return raised < 0 ? -error : raised;
 }
 
