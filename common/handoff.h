@@ -22,6 +22,8 @@ enum handoff_fd {
 #endif
 #define HANDOFF_ORIGINS 32u
 #define HANDOFF_ORIGIN_SIZE 272u /* scheme://host:port */
+#define HANDOFF_PROXIES 16u
+#define HANDOFF_ADDRESS_SIZE 46u /* INET6_ADDRSTRLEN */
 #define HANDOFF_LISTENERS 4u
 #define HANDOFF_PATH 4096u
 
@@ -44,6 +46,8 @@ struct worker_config {
     uint8_t token_digest[32]; /* HMAC-SHA256(token_key, token) */
     uint32_t n_origins;
     char origins[HANDOFF_ORIGINS][HANDOFF_ORIGIN_SIZE]; /* normalised, policy/origin.h */
+    uint32_t n_proxies; /* peers whose X-Forwarded-For is believed, for logs and limits */
+    char proxies[HANDOFF_PROXIES][HANDOFF_ADDRESS_SIZE]; /* inet_ntop's form, or "unix" */
     char base_path[256];      /* "" or "/a/b": no slash at the end */
     char backend[64];         /* SSEBENCH_BACKEND, or "" */
     char server_version[32];

@@ -121,6 +121,8 @@ fill_worker(const struct settings *s, const struct account *a,
     c->log_level = (uint8_t)s->log_level;
     c->n_origins = s->n_origins;
     memcpy(c->origins, s->origins, sizeof(c->origins));
+    c->n_proxies = s->n_proxies;
+    memcpy(c->proxies, s->proxies, sizeof(c->proxies));
     message_string_set(c->base_path, sizeof(c->base_path), s->base_path);
     message_string_set(c->backend, sizeof(c->backend), s->backend);
     message_string_set(c->server_version, sizeof(c->server_version),

@@ -1,6 +1,7 @@
 /* Reading one value of each kind, and all of them in the order of the table. */
 #include "master/settings.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -189,8 +190,9 @@ read_origin(const struct reading *r, const char *item)
     return 0;
 }
 
+/* A comma list, item by item, without the blanks around each. */
 static int
-read_origins(const struct reading *r)
+read_list(const struct reading *r, int (*read_item)(const struct reading *r, const char *item))
 {
     const char *at = r->value;
     int status = 0;
@@ -209,10 +211,45 @@ read_origins(const struct reading *r)
             memcpy(item, at, len), item[len] = '\0';
         for (size_t n = strlen(item); n > 0 && strchr(BLANKS, item[n - 1]) != NULL; n--)
             item[n - 1] = '\0';
-        status = read_origin(r, item);
+        status = read_item(r, item);
         at += len;
     }
     return status;
+}
+
+static int
+read_origins(const struct reading *r)
+{
+    return read_list(r, read_origin);
+}
+
+/* One address in the form that a connection's peer is shown in, so that they compare. */
+static int
+read_proxy(const struct reading *r, const char *item)
+{
+    char *to = r->s->proxies[r->s->n_proxies % HANDOFF_PROXIES];
+    int family = strchr(item, ':') != NULL ? AF_INET6 : AF_INET;
+    uint8_t bytes[16];
+
+    if (r->s->n_proxies == HANDOFF_PROXIES)
+        return settings_refuse(r->error, "%s lists more than %u addresses. List fewer.",
+                               r->row->name, HANDOFF_PROXIES);
+    if (strcmp(item, "unix") == 0)
+        strcpy(to, item);
+    else if (inet_pton(family, item, bytes) != 1 ||
+             inet_ntop(family, bytes, to, HANDOFF_ADDRESS_SIZE) == NULL)
+        return settings_refuse(r->error,
+                               "%s: %s is not an address. List IPv4 or IPv6 addresses, "
+                               "comma-separated, or unix.",
+                               r->row->name, settings_show(item));
+    r->s->n_proxies++;
+    return 0;
+}
+
+static int
+read_proxies(const struct reading *r)
+{
+    return read_list(r, read_proxy);
 }
 
 static int
@@ -312,6 +349,7 @@ static int (*const readers[])(const struct reading *r) = {
     [SETTING_TEXT] = read_text,       [SETTING_WORD] = read_word,
     [SETTING_HOST] = read_host,       [SETTING_TOKEN] = read_token,
     [SETTING_ORIGINS] = read_origins, [SETTING_PEERS] = read_peers,
+    [SETTING_PROXIES] = read_proxies,
     [SETTING_LEVEL] = read_level,     [SETTING_BASE] = read_base,
     [SETTING_URL] = read_url,         [SETTING_PASSED] = read_passed,
 };

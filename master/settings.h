@@ -26,6 +26,7 @@ enum setting_kind {
     SETTING_TOKEN,   /* policy/token.h */
     SETTING_ORIGINS, /* comma list, policy/origin.h */
     SETTING_PEERS,   /* "own" or "any" */
+    SETTING_PROXIES, /* comma list of addresses, "unix" among them */
     SETTING_LEVEL,   /* a log level's name */
     SETTING_BASE,    /* a path prefix */
     SETTING_URL,     /* http or https, no query */
@@ -60,6 +61,8 @@ struct settings {
     char token_file[HANDOFF_PATH];
     uint32_t n_origins;
     char origins[HANDOFF_ORIGINS][HANDOFF_ORIGIN_SIZE];
+    uint32_t n_proxies;
+    char proxies[HANDOFF_PROXIES][HANDOFF_ADDRESS_SIZE];
     char base_path[256]; /* "" or "/a/b" */
     char cli[HANDOFF_PATH];
     char checkout[HANDOFF_PATH];

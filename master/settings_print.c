@@ -97,6 +97,9 @@ print_row(FILE *out, const struct setting *row, const struct settings *s)
     case SETTING_ORIGINS:
         print_texts(out, row->name, at, HANDOFF_ORIGIN_SIZE, s->n_origins);
         break;
+    case SETTING_PROXIES:
+        print_texts(out, row->name, at, HANDOFF_ADDRESS_SIZE, s->n_proxies);
+        break;
     case SETTING_TEXT:
     case SETTING_WORD:
     case SETTING_HOST:

@@ -33,6 +33,10 @@ static const struct setting table[] = {
      "Whom a server without a token answers: `own`, the account that started it and "
      "root; or "
      "`any`, every account of the machine (for a proxy that runs as another account)."},
+    {"SSEBENCH_WEBUI_PROXIES", SETTING_PROXIES, false, AT(proxies), 0, HANDOFF_PROXIES,
+     NULL, "none",
+     "Proxies whose `X-Forwarded-For` is believed, for logs and limits only: addresses, "
+     "comma-separated; `unix` for those that come by a socket file."},
     {"SSEBENCH_WEBUI_TERMINAL", SETTING_FLAG, false, AT(terminal), 0, 0, "1", NULL,
      "Allow a shell in a run's container."},
     {"SSEBENCH_WEBUI_HOSTED", SETTING_FLAG, false, AT(hosted), 0, 0, "0", NULL,

@@ -12,6 +12,7 @@
 #include "common/scoreboard.h"
 #include "policy/access.h"
 #include "policy/token.h"
+#include "worker/audit.h"
 #include "worker/broker_link.h"
 #include "worker/http.h"
 #include "worker/peers.h"
@@ -55,8 +56,10 @@ token_examine(const struct request *r, struct access_request *ret)
 /* --- saying no ------------------------------------------------------------------------------ */
 
 void
-access_gate_log_refusal(const struct exchange *x, int status, const char *reason)
+access_gate_log_refusal(const struct exchange *x, int status, const char *reason,
+                        bool understood)
 {
+    char from[AUDIT_TEXT], who[AUDIT_TEXT];
     static double since_s;
     static unsigned n_logged, n_left_out;
     double now_s = ev_now(worker_loop());
@@ -67,11 +70,21 @@ access_gate_log_refusal(const struct exchange *x, int status, const char *reason
         since_s = now_s;
         n_logged = n_left_out = 0;
     }
-    if (n_logged++ < REFUSALS_LOGGED)
-        log_event(LOG_LEVEL_WARNING, "refused", "status=%d peer=%s reason=%s", status,
-                  connection_slot_address(x->conn->slot), log_quote(reason, strlen(reason)));
-    else
+    if (n_logged++ >= REFUSALS_LOGGED) {
         n_left_out++;
+        return;
+    }
+    if (!understood) {
+        log_event(LOG_LEVEL_WARNING, "refused", "status=%d peer=%s reason=\"%s\"", status,
+                  connection_slot_address(x->conn->slot), reason);
+        return;
+    }
+    audit_client(x, from);
+    audit_who(x, who);
+    log_event(LOG_LEVEL_WARNING, "refused",
+              "status=%d peer=%s who=%s method=%s path=%s reason=\"%s\"", status, from,
+              status == 401 ? "unknown" : who, x->request.method_name,
+              log_quote(x->request.path, x->request.path_len), reason);
 }
 
 /* A received value that may stand in a hint: printable ASCII, cut. */
@@ -132,9 +145,15 @@ static bool
 over_bad_tokens(struct exchange *x)
 {
     unsigned share = LIMIT_BAD_TOKENS_PER_MINUTE / worker_config()->n_workers;
+    double now_s = ev_now(worker_loop());
+    char client[AUDIT_TEXT];
 
-    return peers_bad_token(x->conn->slot, ev_now(worker_loop()),
-                           share < BAD_TOKENS_LEAST ? BAD_TOKENS_LEAST : share);
+    if (share < BAD_TOKENS_LEAST)
+        share = BAD_TOKENS_LEAST;
+    audit_client(x, client);
+    if (strcmp(client, connection_slot_address(x->conn->slot)) != 0)
+        return peers_bad_token_behind(client, now_s, share);
+    return peers_bad_token(x->conn->slot, now_s, share);
 }
 
 static void
@@ -144,7 +163,7 @@ refuse(struct exchange *x, const struct access_request *r, const struct access_v
     bool bad_token = v->status == 401 && r->token_given;
 
     scoreboard_add(SCORE_REFUSED, 1);
-    access_gate_log_refusal(x, v->status, v->error);
+    access_gate_log_refusal(x, v->status, v->error, true);
     if (bad_token)
         scoreboard_add(SCORE_BAD_TOKENS, 1);
     if (bad_token && over_bad_tokens(x)) {
@@ -205,6 +224,7 @@ decide(struct exchange *x)
         cors_headers(x, verdict.outcome == ACCESS_PREFLIGHT);
     switch (verdict.outcome) {
     case ACCESS_ALLOW:
+        x->let_in = true;
         x->admitted(x);
         break;
     case ACCESS_PREFLIGHT:

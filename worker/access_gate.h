@@ -2,6 +2,8 @@
 #ifndef WORKER_ACCESS_GATE_H
 #define WORKER_ACCESS_GATE_H
 
+#include <stdbool.h>
+
 struct exchange;
 
 /* Admit or refuse. Refused requests and preflights are answered here; for others `admitted`
@@ -9,8 +11,10 @@ struct exchange;
 void
 access_gate_enter(struct exchange *x, void (*admitted)(struct exchange *x));
 
-/* One line about a refusal, sparsely. */
+/* One line about a refusal, sparsely. `reason` is a text of ours; `understood`: the head was
+ * read, so its method and path are there. */
 void
-access_gate_log_refusal(const struct exchange *x, int status, const char *reason);
+access_gate_log_refusal(const struct exchange *x, int status, const char *reason,
+                        bool understood);
 
 #endif

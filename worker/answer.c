@@ -10,6 +10,7 @@
 #include "common/json_write.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "worker/audit.h"
 #include "worker/gzip.h"
 #include "worker/worker.h"
 
@@ -135,6 +136,7 @@ answer_head(struct exchange *x, int status, const char *type, int64_t content_le
 {
     char *at = put_text(out, "HTTP/1.1 ");
 
+    audit_answer(x, status);
     at = put_number(at, (uint64_t)status);
     at = put(at, " ", 1);
     at = put_text(at, reason_of(status));
@@ -359,6 +361,18 @@ exchange_json(struct exchange *x, int status, struct buf *body)
     if (gzip_is(bytes, len))
         exchange_header(x, "Content-Encoding", "gzip");
     answer_bytes(x, status, "application/json", bytes, len, bytes);
+}
+
+void
+exchange_text(struct exchange *x, int status, const char *type, struct buf *body)
+{
+    size_t len = 0;
+    char *bytes = buf_take(body, &len);
+
+    if (bytes)
+        answer_bytes(x, status, type, bytes, len, bytes);
+    else
+        exchange_error(x, 500, "The server is out of memory: try again", NULL);
 }
 
 void

@@ -37,6 +37,10 @@ exchange_header(struct exchange *x, const char *name, const char *value);
 void
 exchange_json(struct exchange *x, int status, struct buf *body);
 
+/* The same for text of another type, as it stands. */
+void
+exchange_text(struct exchange *x, int status, const char *type, struct buf *body);
+
 /* Answer {"error": error} and, if not NULL, "hint". */
 void
 exchange_error(struct exchange *x, int status, const char *error, const char *hint);

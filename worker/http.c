@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/scoreboard.h"
 #include "worker/access_gate.h"
+#include "worker/audit.h"
 #include "worker/routes.h"
 #include "worker/worker.h"
 
@@ -75,6 +76,7 @@ exchange_take(struct conn *c)
     x->body_len = 0;
     x->body_owned = NULL;
     x->body_whole = x->answered = x->outside = x->has_csp = x->has_cache = false;
+    x->let_in = false;
     x->gone = NULL;
     x->ticket = 0;
     x->headers_len = 0;
@@ -203,7 +205,7 @@ refuse_head(struct exchange *x, const struct request_result *result)
     struct conn *c = x->conn;
 
     scoreboard_add(SCORE_REFUSED, 1);
-    access_gate_log_refusal(x, result->status, result->reason);
+    access_gate_log_refusal(x, result->status, result->reason, false);
     x->request.keep_alive = false;
     x->request.content_length = 0;
     c->linger = true;
@@ -531,6 +533,7 @@ exchange_hand_over(struct exchange *x, struct handover *ret_handover)
         }
     }
     x->answered = true;
+    audit_answer(x, 101);
     scoreboard_add(SCORE_REQUESTS, 1);
     conn_dismantle(c);
     if (!c->in_process)

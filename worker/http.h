@@ -73,6 +73,7 @@ struct exchange {
     char *body_owned;     /* body, when it did not arrive with the head */
     bool body_whole;
     bool answered;
+    bool let_in;          /* policy admitted it */
     bool outside;         /* the path is not below the base path */
     bool has_csp, has_cache;
     void (*gone)(struct exchange *x, void *ctx);

@@ -202,11 +202,10 @@ connection_slot_address(const struct connection_slot *slot)
     return slot->text;
 }
 
-bool
-peers_bad_token(struct connection_slot *slot, double now_s, unsigned max_in_minute)
+static bool
+note_bad_token(struct peer *p, double now_s, unsigned max_in_minute)
 {
     static unsigned sweep_at;
-    struct peer *p = slot->peer;
 
     /* Whoever fails pays for the cleaning. */
     for (int i = 0; i < 64; i++)
@@ -219,4 +218,35 @@ peers_bad_token(struct connection_slot *slot, double now_s, unsigned max_in_minu
         return true;
     p->n_bad++;
     return false;
+}
+
+bool
+peers_bad_token(struct connection_slot *slot, double now_s, unsigned max_in_minute)
+{
+    return note_bad_token(slot->peer, now_s, max_in_minute);
+}
+
+bool
+peers_bad_token_behind(const char *address, double now_s, unsigned max_in_minute)
+{
+    struct sockaddr_storage storage = {.ss_family = strchr(address, ':') ? AF_INET6 : AF_INET};
+    void *bytes = storage.ss_family == AF_INET6
+                      ? (void *)&((struct sockaddr_in6 *)&storage)->sin6_addr
+                      : (void *)&((struct sockaddr_in *)&storage)->sin_addr;
+    char text[INET6_ADDRSTRLEN];
+    uint8_t key[16];
+    struct peer *p;
+    bool over;
+
+    if (inet_pton(storage.ss_family, address, bytes) != 1)
+        return false;
+    address_key(&storage, key, text);
+    p = peer_find(key);
+    if (!p)
+        return true; /* no memory to count in: no further tries */
+    p->n_connections++; /* in use, so that the cleaning leaves it alone */
+    over = note_bad_token(p, now_s, max_in_minute);
+    p->n_connections--;
+    peer_settle(p);
+    return over;
 }

@@ -30,4 +30,8 @@ peers_on_release(void (*released)(void));
 bool
 peers_bad_token(struct connection_slot *slot, double now_s, unsigned max_in_minute);
 
+/* The same for a client behind a trusted proxy: an address as text. */
+bool
+peers_bad_token_behind(const char *address, double now_s, unsigned max_in_minute);
+
 #endif

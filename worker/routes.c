@@ -12,6 +12,7 @@
 #include "worker/launch_ws.h"
 #include "worker/logs_ws.h"
 #include "worker/opencode.h"
+#include "worker/metrics.h"
 #include "worker/page.h"
 #include "worker/pty.h"
 #include "worker/runs.h"
@@ -25,6 +26,8 @@
 
 static const struct route ROUTES[] = {
     {METHOD_GET, "/api/health", ROUTE_HTTP, handle_health},
+    {METHOD_GET, "/healthz", ROUTE_HTTP, handle_healthz},
+    {METHOD_GET, "/api/metrics", ROUTE_HTTP, handle_metrics},
     {METHOD_GET, "/api/connection", ROUTE_HTTP, handle_connection},
     {METHOD_GET, "/api/search", ROUTE_HTTP, handle_search},
     {METHOD_GET, "/api/containers", ROUTE_HTTP, handle_containers},
@@ -147,7 +150,7 @@ call(struct exchange *x, const struct route *route)
     }
 }
 
-/* A path of the API. */
+/* A path of the API, or /healthz, which is outside it because it needs no token. */
 static void
 dispatch_api(struct exchange *x)
 {
@@ -202,7 +205,8 @@ routes_dispatch(struct exchange *x)
 {
     if (x->outside)
         dispatch_outside(x);
-    else if (policy_access_is_api(x->request.path, x->request.path_len))
+    else if (policy_access_is_api(x->request.path, x->request.path_len) ||
+             strcmp(x->request.path, "/healthz") == 0)
         dispatch_api(x);
     else if (x->request.upgrade)
         exchange_error(x, 404, "Not found", NULL);
