@@ -10,6 +10,7 @@ from harness import TOKEN, Place, Server
 from peers import Peers
 
 ASSET = 60 * 1000  # bytes, about what the aim speaks of
+HEAD = ("", "requests/s", "p50 ms", "p99 ms", "failed", "CPU us each", "ours / it", "CPU: it / ours")
 DROP = ("content-length", "content-type", "connection", "date", "server", "transfer-encoding")
 
 
@@ -20,9 +21,10 @@ def start(place):
 
 def rows_of(found, order):
     best = {n: found[n] for n in order if n in found}
-    ours = found["ours"][0]
-    return [(n, "%.0f" % r[0], "%.2f" % r[1], "%.2f" % r[2], r[3],
-             ratio(ours, r[0]) if n != "ours" else "") for n, r in best.items()]
+    ours = found["ours"]
+    return [(n, "%.0f" % r[0], "%.2f" % r[1], "%.2f" % r[2], "%.0f" % r[3], "%.1f" % r[4],
+             ratio(ours[0], r[0]) if n != "ours" else "",
+             ratio(r[4], ours[4]) if n != "ours" else "") for n, r in best.items()]
 
 
 def small_answers(server, bare):
@@ -30,18 +32,20 @@ def small_answers(server, bare):
     headers = {k: v for k, v in answer.headers if k.lower() not in DROP}
     peers = Peers(answer.text, headers)
     given = ["Authorization: Bearer " + TOKEN]
-    subjects = [("ours", server.url + "api/health", given),
-                ("ours, no token set", bare.url + "api/health", [])]
+    subjects = [("ours", server.url + "api/health", given, server.workers()),
+                ("ours, no token set", bare.url + "api/health", [], bare.workers())]
     if peers.nginx:
-        subjects.append(("nginx return 200", "http://127.0.0.1:%d/health" % peers.nginx, given))
+        subjects.append(("nginx return 200", "http://127.0.0.1:%d/health" % peers.nginx, given,
+                         peers.nginx_pids()))
     if peers.bun:
-        subjects.append(("Bun x2", "http://127.0.0.1:%d/health" % peers.bun, given))
+        subjects.append(("Bun x2", "http://127.0.0.1:%d/health" % peers.bun, given,
+                         peers.bun_pids))
     try:
         found = in_turn(subjects)
     finally:
         peers.close()
     table("GET /api/health, 64 connections, a CLI of 0.3 s (medians of %d)" % figures.ROUNDS,
-          ("", "requests/s", "p50 ms", "p99 ms", "failed", "ours / it"),
+          HEAD,
           rows_of(found, [s[0] for s in subjects]))
 
 
@@ -66,9 +70,10 @@ def assets(server):
     try:
         for how, given, size in (("plain", [], len(body)),
                                  ("gzip", ["Accept-Encoding: gzip"], len(packed.body))):
-            found = in_turn([("ours", server.url + name, given), ("nginx static", url, given)])
+            found = in_turn([("ours", server.url + name, given, server.workers()),
+                             ("nginx static", url, given, peers.nginx_pids())])
             table("%s, %s, %d bytes" % (name.rpartition("/")[2], how, size),
-                  ("", "requests/s", "p50 ms", "p99 ms", "failed", "ours / it"),
+                  HEAD,
                   rows_of(found, ["ours", "nginx static"]))
     finally:
         peers.close()

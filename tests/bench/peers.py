@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import time
 
+import process  # of tests/e2e, found by figures.py
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUN = os.path.join(HERE, "node_modules", ".bin", "bun")
 
@@ -84,6 +86,10 @@ class Peers:
         self.start("nginx", "-c", conf, "-p", self.place)
         wait_port(self.nginx)
 
+    def nginx_pids(self):
+        """Of its workers: the first process started here is its master."""
+        return process.children(self.processes[0].pid)
+
     def start_bun(self, body, headers):
         import json
         self.bun = free_port()
@@ -94,6 +100,7 @@ class Peers:
         for _ in range(2):
             self.start(BUN, script)
         wait_port(self.bun)
+        self.bun_pids = [p.pid for p in self.processes[-2:]]
         time.sleep(0.5)
 
     def close(self):

@@ -1,0 +1,262 @@
+#!/usr/bin/python3
+"""What watching a run costs: from an entry in its file to the client, and what the rest waits.
+
+    SSEBENCH_BUILD=build tests/bench/bench_feed.py [part ...]      parts: push idle past diff log
+"""
+import json
+import os
+import resource
+import select
+import socket
+import statistics
+import sys
+import threading
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+import harness  # noqa: E402
+from liar import Liar, answer  # noqa: E402
+from process import wait_for  # noqa: E402
+from ws_client import handshake_headers  # noqa: E402
+from http_client import head  # noqa: E402
+
+RUN = "bench-1"
+FEED = "/api/containers/%s/sdk-ws" % RUN
+
+
+def percentile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * share))]
+
+
+def memory(pid, field):
+    with open("/proc/%d/status" % pid, encoding="ascii") as f:
+        for line in f:
+            if line.startswith(field + ":"):
+                return int(line.split()[1])
+    return 0
+
+
+def cpu_seconds(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class World:
+    """A server and a run that goes on, whose dialog is written here."""
+
+    def __init__(self, **knobs):
+        self.place, self.liar = harness.Place(), Liar()
+        self.liar.say = {"/version": answer('{"version":"1"}'), "/project": answer('{"id":"t"}'),
+                         "/files": answer('{"files":[]}'), "/diff": answer('{"diff":""}'),
+                         "/result": answer('{"available":false}')}
+        self.place.knobs(agent_seconds=3000, rubbish={"endpoint": self.liar.url + "\n"}, **knobs)
+        self.place.start_run(RUN, agent="dummy", agent_seconds=3000)
+        self.server = harness.Server(self.place)
+        wait_for(lambda: any(r["id"] == RUN and r["status"] == "running"
+                             for r in self.server.runs()), what="the run")
+        folder = next(f for f, _, _ in os.walk(self.place.results) if f.endswith("/" + RUN))
+        os.makedirs(os.path.join(folder, "archive"), exist_ok=True)
+        self.dialog = open(os.path.join(folder, "archive", "dialog.jsonl"), "ab", buffering=0)
+        self.dialog.write(b'{"seq":0}\n')
+        self.n = 0
+
+    def workers(self):
+        return [w if isinstance(w, int) else w[0] for w in self.server.workers()]
+
+    def connect(self, path=FEED):
+        s = socket.create_connection(self.server.address)
+        headers, _ = handshake_headers(self.server.host)
+        s.sendall(head("GET", self.server.base + path, headers))
+        return s
+
+    def add(self):
+        self.n += 1
+        self.dialog.write(b'{"seq":%d,"type":"message","content":"entry"}\n' % self.n)
+        return b'"lastSeq":%d}' % self.n
+
+    def close(self):
+        self.server.stop()
+        self.liar.close()
+        self.place.close()
+
+
+def drain(sockets, quiet=1.0):
+    """Read all until nothing has come for a while."""
+    poller = select.epoll()
+    for s in sockets:
+        poller.register(s.fileno(), select.EPOLLIN)
+    by_fd = {s.fileno(): s for s in sockets}
+    while True:
+        ready = poller.poll(quiet)
+        if not ready:
+            return poller, by_fd
+        for fd, _ in ready:
+            by_fd[fd].recv(1 << 20)
+
+
+def broadcast(world, poller, by_fd):
+    """Milliseconds until the first and until the last has the next entry, and of each."""
+    waiting, tails, times = set(by_fd), {}, []
+    begun = time.perf_counter()
+    mark = world.add()
+    while waiting:
+        ready = poller.poll(10)
+        assert ready, "%d viewers got nothing" % len(waiting)
+        now = (time.perf_counter() - begun) * 1000
+        for fd, _ in ready:
+            tails[fd] = tails.get(fd, b"")[-64:] + by_fd[fd].recv(65536)
+            if mark in tails[fd] and fd in waiting:
+                waiting.discard(fd)
+                times.append(now)
+    return times
+
+
+def push(viewers, rounds):
+    world = World()
+    sockets = [world.connect() for _ in range(viewers)]
+    poller, by_fd = drain(sockets)
+    times, last = [], []
+    for _ in range(rounds):
+        got = broadcast(world, poller, by_fd)
+        times += got
+        last.append(max(got))
+        time.sleep(0.01)
+    print("push, %d viewers, %d entries: p50 %.2f ms, p99 %.2f ms, worst %.2f ms; all have it: "
+          "p50 %.2f ms, p99 %.2f ms" % (viewers, rounds, percentile(times, .5),
+                                        percentile(times, .99), max(times),
+                                        percentile(last, .5), percentile(last, .99)))
+    if viewers == 1:
+        time.sleep(65)
+        print("push after a quiet minute: %.2f ms" % max(broadcast(world, poller, by_fd)))
+    world.close()
+
+
+def idle(viewers):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (viewers + 1000, viewers + 1000))
+    world = World()
+    before = sum(memory(w, "VmRSS") for w in world.workers())
+    sockets = []
+    for _ in range(viewers):
+        sockets.append(world.connect())
+    poller, by_fd = drain(sockets, 3)
+    after = sum(memory(w, "VmRSS") for w in world.workers())
+    cpu = sum(cpu_seconds(w) for w in world.workers())
+    time.sleep(20)
+    cpu = sum(cpu_seconds(w) for w in world.workers()) - cpu
+    times = [broadcast(world, poller, by_fd) for _ in range(5)]
+    print("idle, %d viewers: %.2f KiB each; CPU %.2f %% of one core; one entry to all: %.0f ms"
+          % (viewers, (after - before) / viewers, cpu * 5,
+             statistics.median(max(t) for t in times)))
+    for s in sockets:
+        s.close()
+    world.close()
+
+
+class Others(threading.Thread):
+    """Another client meanwhile: its slowest request."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.slowest, self.over, self.n = server, 0, False, 0
+
+    def run(self):
+        with self.server.connect() as c:
+            request = head("GET", self.server.base + "/api/health",
+                           self.server.headers())
+            while not self.over:
+                begun = time.perf_counter()
+                c.send(request)
+                c.response()
+                self.slowest = max(self.slowest, (time.perf_counter() - begun) * 1000)
+                self.n += 1
+                time.sleep(0.001)
+
+
+def receive(s, end):
+    begun = time.perf_counter()
+    first, n, tail = 0, 0, b""
+    while end not in tail:
+        data = s.recv(1 << 20)
+        assert data, "closed"
+        n += len(data)
+        if not first and n > 4096:
+            first = (time.perf_counter() - begun) * 1000
+        tail = tail[-64:] + data[-256:]
+    return first, (time.perf_counter() - begun) * 1000, n
+
+
+def past():
+    world = World()
+    text = "x" * 110
+    world.dialog.write(b"".join(
+        b'{"seq":%d,"ts":"2026-01-01T00:00:00Z","type":"message","content":"%s"}\n'
+        % (i, text.encode()) for i in range(1, 200000)))
+    before = max(memory(w, "VmRSS") for w in world.workers())
+    others = [Others(world.server) for _ in range(4)]
+    for o in others:
+        o.start()
+    time.sleep(0.3)
+    quiet = max(o.slowest for o in others)
+    for o in others:
+        o.slowest = 0
+    for label in ("first viewer", "late viewer"):
+        s = world.connect()
+        first, last, n = receive(s, b'"lastSeq":199999}')
+        print("past, 200,000 entries, %s: first bytes %.1f ms, last %.0f ms, %.0f MB/s"
+              % (label, first, last, n / last / 1000))
+        s.close()
+    for o in others:
+        o.over = True
+        o.join()
+    print("past: memory of the largest worker %.0f -> peak %.0f MiB; slowest other request %.1f "
+          "ms (%.1f ms when nobody watches)"
+          % (before / 1024, max(memory(w, "VmHWM") for w in world.workers()) / 1024,
+             max(o.slowest for o in others), quiet))
+    world.close()
+
+
+def diff():
+    place = harness.Place()
+    run = place.finished()[0]
+    folder = next(f for f, _, _ in os.walk(place.results) if f.endswith("/" + run["run_id"]))
+    one = "diff --git a/f%d b/f%d\n--- a/f%d\n+++ b/f%d\n@@ -1,2 +1,400 @@\n"
+    with open(os.path.join(folder, "final.patch"), "w", encoding="utf-8") as f:
+        for i in range(1000):
+            f.write(one % (i, i, i, i) + ("+" + "y" * 77 + "\n") * 400)
+    server = harness.Server(place)
+    server.runs()
+    begun = time.perf_counter()
+    files = server.json("/api/containers/%s/files" % run["run_id"])["files"]
+    print("diff, %.0f MiB: %d files in %.0f ms" % (1000 * 400 * 79 / 2 ** 20, len(files),
+                                                  (time.perf_counter() - begun) * 1000))
+    server.stop()
+    place.close()
+
+
+def log():
+    world = World(flood={"logs": 100 * 1000 * 1000})
+    before = max(memory(w, "VmRSS") for w in world.workers())
+    s = world.connect("/api/containers/%s/logs-ws" % RUN)
+    first, last, n = receive(s, b'"type":"end"')
+    print("log, 100 MB: %.0f MB in %.1f s, %.0f MB/s; memory of the largest worker %.0f -> peak "
+          "%.0f MiB" % (n / 1e6, last / 1000, n / last / 1000, before / 1024,
+                        max(memory(w, "VmHWM") for w in world.workers()) / 1024))
+    world.close()
+
+
+if __name__ == "__main__":
+    parts = sys.argv[1:] or ["push", "idle", "past", "diff", "log"]
+    if "push" in parts:
+        push(1, 1000)
+        push(500, 200)
+    if "past" in parts:
+        past()
+    if "diff" in parts:
+        diff()
+    if "log" in parts:
+        log()
+    if "idle" in parts:
+        idle(10000)
