@@ -45,7 +45,7 @@ struct attachment {
     uint64_t id, peer; /* id 0: free */
 };
 
-enum tty_inside { INSIDE_LOOKING, INSIDE_KNOWN, INSIDE_UNKNOWN, INSIDE_ENDING, INSIDE_GONE };
+enum tty_inside { INSIDE_WAITING, INSIDE_LOOKING, INSIDE_KNOWN, INSIDE_UNKNOWN, INSIDE_ENDING, INSIDE_GONE };
 
 struct tty {
     struct ttys *all;

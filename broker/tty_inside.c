@@ -58,6 +58,9 @@ static const char end_script[] = READ_PROCESS
     "clean $1; members && exit 4\n"
     "exit 0\n";
 
+static void
+on_found(void *ctx, struct cli_result *result);
+
 static int
 call(struct tty *t, const char *script, const char *mode, cli_done_fn fn)
 {
@@ -70,6 +73,28 @@ call(struct tty *t, const char *script, const char *mode, cli_done_fn fn)
     return cli_start(t->all->broker->cli, &c, error);
 }
 
+/* One of a run at a time: two that look together could each find the other's. The oldest
+ * goes first; the list begins with the newest. */
+static void
+find_next(struct ttys *all, const char *run_id)
+{
+    struct tty *t, *oldest = NULL;
+
+    LIST_FOREACH(t, &all->list, link) {
+        if (strcmp(t->run_id, run_id) != 0)
+            continue;
+        if (t->inside == INSIDE_LOOKING)
+            return;
+        if (t->inside == INSIDE_WAITING)
+            oldest = t;
+    }
+    if (oldest == NULL)
+        return;
+    oldest->inside = INSIDE_LOOKING;
+    if (call(oldest, find_script, "", on_found) < 0)
+        oldest->inside = INSIDE_UNKNOWN;
+}
+
 static void
 on_found(void *ctx, struct cli_result *result)
 {
@@ -80,6 +105,7 @@ on_found(void *ctx, struct cli_result *result)
     if (!found && t->child != NULL)
         log_event(LOG_LEVEL_INFO, "tty-not-found-inside", "terminal=%u status=%d", t->number,
                   result->exit_status);
+    find_next(t->all, t->run_id);
     if (t->child == NULL)
         tty_inside_end(t);
 }
@@ -88,9 +114,8 @@ on_found(void *ctx, struct cli_result *result)
 void
 tty_inside_find(struct tty *t)
 {
-    t->inside = INSIDE_LOOKING;
-    if (call(t, find_script, "", on_found) < 0)
-        t->inside = INSIDE_UNKNOWN;
+    t->inside = INSIDE_WAITING;
+    find_next(t->all, t->run_id);
 }
 
 static void
@@ -113,6 +138,8 @@ tty_inside_end(struct tty *t)
 {
     if (t->inside == INSIDE_LOOKING || t->inside == INSIDE_ENDING)
         return; /* on_found comes here again */
+    if (t->inside == INSIDE_WAITING)
+        t->inside = INSIDE_UNKNOWN; /* it ended before anybody could look */
     if (t->inside == INSIDE_KNOWN &&
         call(t, end_script, t->ending ? "end" : "look", on_ended) == 0) {
         t->inside = INSIDE_ENDING;

@@ -1,0 +1,441 @@
+"""Terminals: frames, sizes, floods, resuming, taking over, orphans, and nothing left behind."""
+import json
+import os
+import re
+import signal
+import time
+
+import pytest
+
+import process
+from http_client import Closed
+from ws_client import BINARY, CLOSE, TEXT, Refused
+
+
+class Screen:
+    """A terminal's client. `text` is all output so far, `told` every other frame."""
+
+    def __init__(self, server, path, **more):
+        self.ws = server.websocket(path, **more)
+        self.output, self.told, self.closed = b"", [], None
+
+    def frame(self):
+        try:
+            opcode, payload = self.ws.receive()
+        except Closed:
+            self.closed = (1006, "")
+            return
+        if opcode == CLOSE:
+            self.closed = (int.from_bytes(payload[:2], "big"), payload[2:].decode())
+        elif opcode == BINARY:
+            self.output += payload
+        elif opcode == TEXT:
+            self.message(json.loads(payload))
+
+    def message(self, m):
+        if m["type"] == "output":
+            self.output += m["data"].encode()
+        else:
+            self.told.append(m)
+
+    def until(self, condition):
+        while not condition() and self.closed is None:
+            self.frame()
+        assert condition(), (self.output[-2000:], self.told, self.closed)
+
+    def shows(self, pattern):
+        self.until(lambda: re.search(pattern.encode(), self.output))
+        return re.search(pattern.encode(), self.output)
+
+    def first(self, kind):
+        self.until(lambda: [m for m in self.told if m["type"] == kind])
+        return [m for m in self.told if m["type"] == kind][0]
+
+    def to_end(self):
+        self.until(lambda: self.closed is not None)
+
+    def type(self, text):
+        self.ws.send_json({"type": "input", "data": text})
+
+    def raw(self, data):
+        self.ws.send_frame(BINARY, data)
+
+    def resize(self, cols, rows):
+        self.ws.send_json({"type": "resize", "cols": cols, "rows": rows})
+
+    def close(self):
+        self.ws.connection.close()
+
+
+def live(place, server, run_id):
+    place.start_run(run_id, agent_seconds=60)
+    process.wait_for(lambda: [r for r in server.runs() if r["id"] == run_id and
+                              r["status"] == "running"], what="the run is listed")
+
+
+@pytest.fixture
+def stage(place, start):
+    """stage(env) -> a server with the live run `t1`."""
+    def make(env=None):
+        server = start(env)
+        live(place, server, "t1")
+        return server
+    return make
+
+
+def sessions(server):
+    return server.json("/api/pty/sessions")
+
+
+def wait_sessions(server, n):
+    return process.wait_for(lambda: (lambda s: s if len(s["processes"]) == n else None)(
+        sessions(server)), 30, "%d terminals" % n)
+
+
+def shell_pid(screen):
+    screen.type("echo pid=$$=\r")
+    return int(screen.shows(r"pid=(\d+)=").group(1))
+
+
+# --- the contract's frames ----------------------------------------------------------------
+
+def test_frames_of_the_contract(place, stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1")
+    s.type("stty size; echo $TERM; tput cols; exit 7\r")
+    s.to_end()
+    assert b"\r24 80\r\nxterm-256color\r\n80\r\n" in s.output and s.output.endswith(b"exit\r\n")
+    assert s.told == [{"type": "exit", "code": 7}]
+    assert s.closed == (1000, "The command ended")
+    assert place.vectors("runs exec --tty") == ["runs exec --tty t1 -- bash"]
+    call = [c for c in place.calls() if "--tty" in c["argv"]][0]
+    wait_sessions(server, 0)
+    assert sessions(server)["leftovers"] == 0
+    assert "SSEBENCH_WEBUI_TOKEN" not in call["env"]
+
+
+def test_size_before_the_first_output_and_after(stage):
+    s = Screen(stage(), "/api/pty/t1?cols=132&rows=43")
+    s.type("stty size\r")
+    s.shows(r"\r43 132\r")
+    for cols, rows in ((0, 5), (1001, 5), (-3, 5), (5, "x"), (1.5, 2)):
+        s.ws.send_json({"type": "resize", "cols": cols, "rows": rows})
+    s.resize(1000, 1)
+    s.type("stty size\r")
+    s.shows(r"\r1 1000\r")
+    s.ws.send_frame(TEXT, b"not json")
+    s.ws.send_json(["input"])
+    s.type("echo still-$((1+1))\r")
+    s.shows("still-2")
+    s.close()
+
+
+@pytest.mark.parametrize("query", ["cols=0", "rows=1001", "cols=x", "cols=-1", "mode=fast",
+                                   "session=12", "session=" + "g" * 32, "view=1"])
+def test_wrong_wishes(shared, query):
+    with pytest.raises(Refused) as e:
+        shared.websocket("/api/pty/t1?" + query)
+    assert e.value.response.status == 400
+
+
+def test_refusals_in_order_and_open(place, stage):
+    server = stage()
+    done = [r for r in server.runs() if r["source"] == "results"][0]["id"]
+    for run in (done, "nosuch"):
+        s = Screen(server, "/api/pty/" + run)
+        assert s.first("error")["message"] == "Run %s has no container" % run
+        s.type("ls\r")
+        s.ws.send_frame(9, b"alive")
+        assert s.ws.read_frame()[1:] != (CLOSE,)
+        s.close()
+    place.knobs(supports_exec=False)
+    process.wait_for(lambda: server.json("/api/health")["terminal"] is False and
+                     server.runs() is not None)
+    s = Screen(server, "/api/pty/t1")
+    assert s.first("error")["message"] == (
+        "Terminal unavailable: the docker backend cannot run commands in a run")
+    s.close()
+    assert place.vectors("runs exec --tty") == []
+
+
+def test_cli_that_fails_to_exec(place, stage):
+    server = stage()
+    place.knobs(fail={"exec": [1, "ssebench: the daemon said no"]})
+    s = Screen(server, "/api/pty/t1")
+    s.to_end()
+    assert b"the daemon said no" in s.output
+    assert s.told == [{"type": "exit", "code": 1}]
+
+
+def test_assistant_terminal(place, stage):
+    server = stage()
+    folder = os.path.join(place.top, "bin")
+    os.mkdir(folder)
+    for query, words in (("", "opencode"), ("?message=fix+it%3B%20now+%24HOME",
+                                            "opencode run fix it; now $HOME")):
+        s = Screen(server, "/api/pty-debug/t1" + query)
+        s.to_end()
+        assert [m["type"] for m in s.told] == ["exit"]
+        vector = place.vectors("runs exec --workdir")[-1]
+        assert vector.endswith("--tty t1 -- " + words), vector
+    call = [c for c in place.calls() if c["argv"][-2:-1] == ["run"]][-1]
+    assert call["argv"][-1] == "fix it; now $HOME"
+    s = Screen(server, "/api/pty-debug/t1?message=--help")
+    assert s.first("error")["message"].startswith("Failed to start terminal")
+    s.close()
+
+
+def test_utf8_is_never_cut(stage):
+    s = Screen(stage(), "/api/pty/t1")
+    s.type("stty -echo; echo begin; for i in $(seq 3000); do printf '%s' a€😀é; done; "
+           "printf '\\377\\n'; exit\r")
+    s.to_end()
+    body = s.output.decode()
+    at = body.index("a€😀é" * 3)
+    assert body.count("a€😀é") >= 3000 and "�" not in body[at:at + 4 * 3000]
+    assert body[at + 4 * 3000] == "�"
+
+
+def test_bytes_survive_in_binary_mode(stage):
+    s = Screen(stage(), "/api/pty/t1?mode=binary&cols=80&rows=24")
+    session = s.first("session")
+    assert re.fullmatch("[0-9a-f]{32}", session["id"]) and session["replay"] == 0
+    s.raw(b"stty raw -echo; echo ready-$((1+1)); head -c 256 | od -An -v -tx1 | tr -d ' \\n';"
+          b" echo; printf '\\377\\000\\200'; stty sane; exit 3\n")
+    s.shows("ready-2")
+    s.raw(bytes(range(256)))
+    s.to_end()
+    assert bytes(range(256)).hex().encode() in s.output
+    assert b"\xff\x00\x80" in s.output
+    assert [m for m in s.told if m["type"] == "exit"] == [{"type": "exit", "code": 3}]
+
+
+def test_output_of_a_short_command_is_complete(stage):
+    server = stage()
+    for _ in range(10):
+        s = Screen(server, "/api/pty/t1?mode=binary")
+        s.raw(b"exec seq 20000\n")
+        s.to_end()
+        assert s.output.endswith(b"19999\r\n20000\r\n")
+
+
+# --- floods -----------------------------------------------------------------------------------
+
+def test_interrupt_under_flood(stage):
+    s = Screen(stage(), "/api/pty/t1?mode=binary")
+    s.raw(b"yes flooding-the-terminal\n")
+    s.until(lambda: len(s.output) > 1 << 20)
+    s.raw(b"\x03")
+    s.raw(b"echo done-$((40+2))\n")
+    s.shows("done-42")
+    s.close()
+
+
+def test_credit_bounds_what_is_on_the_way(stage):
+    s = Screen(stage(), "/api/pty/t1?mode=binary")
+    assert s.first("session")["credit"] is True
+    s.ws.send_json({"type": "credit", "bytes": 1})
+    s.raw(b"yes flooding-the-terminal\n")
+    s.ws.connection.sock.settimeout(1.5)
+    with pytest.raises(Exception):
+        while True:
+            s.frame()
+    assert 300_000 < len(s.output) < 600_000
+    s.ws.connection.sock.settimeout(20)
+    got = len(s.output)
+    s.ws.send_json({"type": "credit", "bytes": got})
+    s.until(lambda: len(s.output) > got + 200_000)
+    s.close()
+
+
+@pytest.mark.plain
+def test_reader_that_stops_costs_no_memory(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    s.raw(b"yes flooding-the-terminal\n")
+    s.until(lambda: len(s.output) > 1 << 20)
+    time.sleep(1)
+    before = [process.rss_kib(p) for p in server.workers()]
+    time.sleep(2)
+    after = [process.rss_kib(p) for p in server.workers()]
+    assert max(a - b for a, b in zip(after, before)) < 1024
+    s.raw(b"\x03")
+    s.raw(b"echo done-$((40+2))\n")
+    s.shows("done-42")
+    s.close()
+
+
+# --- coming back ---------------------------------------------------------------------------------
+
+def test_resume_after_a_lost_connection(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    session = s.first("session")["id"]
+    pid = shell_pid(s)
+    s.type("sleep 1; echo while-away-$((1+1))\r")
+    s.shows("while-away")
+    s.close()
+    again = Screen(server, "/api/pty/t1?mode=binary&cols=90&rows=20&session=" + session)
+    told = again.first("session")
+    assert told["id"] == session and told["replay"] > 0
+    again.shows("pid=%d=" % pid)
+    again.shows("while-away-2")
+    assert shell_pid(again) == pid
+    again.type("stty size\r")
+    again.shows("\r20 90\r")
+    again.close()
+    text = Screen(server, "/api/pty/t1?session=" + session)
+    text.shows("while-away-2")
+    text.close()
+
+
+def test_resume_after_the_worker_was_killed(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    session = s.first("session")["id"]
+    pid = shell_pid(s)
+    for worker in server.workers():
+        os.kill(worker, signal.SIGKILL)
+    s.to_end()
+    process.wait_for(lambda: len(server.workers()) == 2, what="new workers")
+    again = Screen(server, "/api/pty/t1?mode=binary&session=" + session)
+    again.shows("pid=%d=" % pid)
+    assert shell_pid(again) == pid
+    again.close()
+
+
+def test_session_belongs_to_its_run(place, stage):
+    server = stage()
+    live(place, server, "t2")
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    session = s.first("session")["id"]
+    for path in ("/api/pty/t2?session=" + session, "/api/pty/t1?session=" + "0" * 32):
+        other = Screen(server, path)
+        assert other.first("error")["message"] == (
+            "Failed to start terminal: this session has ended")
+        other.close()
+    s.close()
+
+
+def test_take_over_and_look_on(stage):
+    server = stage()
+    first = Screen(server, "/api/pty/t1?mode=binary")
+    session = first.first("session")["id"]
+    pid = shell_pid(first)
+    views = [Screen(server, "/api/pty/t1?mode=binary&view=1&session=" + session)
+             for _ in range(3)]
+    for v in views:
+        v.shows("pid=%d=" % pid)
+        v.type("echo viewers-may-not-$((1+1))\r")
+    second = Screen(server, "/api/pty/t1?mode=binary&session=" + session)
+    assert shell_pid(second) == pid
+    first.to_end()
+    assert first.closed == (4001, "Taken over by another viewer")
+    second.type("echo second-$((1+1)); exit 5\r")
+    second.to_end()
+    for v in views:
+        v.to_end()
+        assert b"second-2" in v.output and b"may-not" not in v.output
+        assert {"type": "exit", "code": 5} in v.told
+    wait_sessions(server, 0)
+
+
+def test_end_while_nobody_looked(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    session = s.first("session")["id"]
+    s.type("sleep 0.5; echo last-$((1+1)); exit 9\r")
+    s.shows("sleep 0.5")
+    s.close()
+    process.wait_for(lambda: sessions(server)["processes"][0]["ended"], what="its end")
+    again = Screen(server, "/api/pty/t1?mode=binary&session=" + session)
+    again.to_end()
+    assert b"last-2" in again.output
+    assert {"type": "exit", "code": 9} in again.told
+
+
+# --- ending --------------------------------------------------------------------------------------
+
+def test_orphans_end_with_all_they_started(stage):
+    server = stage({"PTY_CLEANUP_INTERVAL": "200", "PTY_ORPHAN_THRESHOLD": "1000"})
+    watched = Screen(server, "/api/pty/t1?mode=binary")
+    kept = shell_pid(watched)
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    pid = shell_pid(s)
+    s.type("trap '' HUP; (trap '' HUP TERM; sleep 600) & echo child=$!=\r")
+    child = int(s.shows(r"child=(\d+)=").group(1))
+    s.close()
+    process.wait_for(lambda: not process.alive(pid) and not process.alive(child), 30,
+                     "the shell and its stubborn job are gone")
+    assert process.alive(kept)
+    listed = wait_sessions(server, 1)
+    assert listed["leftovers"] == 0 and listed["activeSessions"] == 1
+    watched.close()
+
+
+def test_cleanup_can_be_off(stage):
+    server = stage({"PTY_ENABLE_CLEANUP": "false", "PTY_CLEANUP_INTERVAL": "100",
+                    "PTY_ORPHAN_THRESHOLD": "100"})
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    pid = shell_pid(s)
+    s.close()
+    time.sleep(1.5)
+    assert process.alive(pid)
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_list_and_end(stage, method):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    secret = s.first("session")["id"]
+    pid = shell_pid(s)
+    listed = sessions(server)
+    assert listed["activeSessions"] == listed["trackedProcesses"] == 1
+    entry = listed["processes"][0]
+    assert entry["containerId"] == "t1" and entry["pid"] == pid and entry["viewers"] == 1
+    assert isinstance(entry["uptimeMs"], int) and secret not in json.dumps(listed)
+    path = "/api/pty/sessions/"
+    assert server.request(method, path + "999", {"Content-Length": "0"}).status == 404
+    assert server.request(method, path + "x", {"Content-Length": "0"}).status == 404
+    r = server.request(method, path + entry["sessionId"], {"Content-Length": "0"})
+    assert r.status == 200 and r.json() == {"ended": True}
+    s.to_end()
+    assert s.first("exit") and s.closed[0] == 1000
+    process.wait_for(lambda: not process.alive(pid), what="the shell is gone")
+    wait_sessions(server, 0)
+
+
+def test_limit_per_run(stage):
+    server = stage()
+    open_ones = [Screen(server, "/api/pty/t1?mode=binary") for _ in range(16)]
+    for s in open_ones:
+        s.first("session")
+    more = Screen(server, "/api/pty/t1?mode=binary")
+    assert more.first("error")["message"] == (
+        "Failed to start terminal: too many terminals are open")
+    for s in open_ones + [more]:
+        s.close()
+
+
+def test_broker_killed(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    s.first("session")
+    os.kill(server.broker(), signal.SIGKILL)
+    s.to_end()
+    assert s.closed[0] in (1011, 1012)
+    assert [m["type"] for m in s.told][-1] == "error"
+    process.wait_for(lambda: server.broker(), what="a new broker")
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    s.first("session")
+    s.close()
+
+
+def test_stop_of_the_server(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    pid = shell_pid(s)
+    assert server.stop() == 0
+    s.to_end()
+    assert s.closed[0] == 1001
+    assert not process.alive(pid)
