@@ -13,9 +13,12 @@
 #include "worker/doc_render.h"
 #include "worker/exchange.h"
 #include "worker/file_slice.h"
+#include "worker/reference_patch.h"
 #include "worker/run_daemon.h"
 #include "worker/run_source.h"
 #include "worker/runs.h"
+#include "worker/runs_live.h"
+#include "worker/runs_results.h"
 
 static const char NO_RUN[] = "Run not found";
 static const char NO_CONTAINER[] = "Container not found";
@@ -43,12 +46,14 @@ struct doc {
     const struct doc_kind *kind;
     double since; /* dialog only */
     struct run_source source;
+    struct reference_patch reference; /* of the local task */
 };
 
 static void
 free_doc(struct doc *doc)
 {
     run_source_done(&doc->source);
+    reference_patch_done(&doc->reference);
     free(doc);
 }
 
@@ -104,7 +109,7 @@ take_fd(struct doc *doc)
 /* More is no number of an entry; the daemon would have to read it as one. */
 #define SINCE_MAX 9007199254740991.
 
-static const struct doc_kind kind_health;
+static const struct doc_kind kind_health, kind_reference;
 
 /* --- the seam ------------------------------------------------------------------------- */
 
@@ -154,6 +159,37 @@ answer_missing(struct doc *doc)
         answer_error(doc, 404, LEFT_NOTHING, hint);
 }
 
+/* The run directory has none: perhaps the local task names one. */
+static void
+on_reference(void *ctx)
+{
+    struct doc *doc = ctx;
+    struct reference_patch *r = &doc->reference;
+
+    if (r->status == ANSWER_OK) {
+        doc->source.fd = r->fd;
+        doc->source.size = r->size;
+        r->fd = -1;
+        doc->kind->answer(doc);
+    } else if (r->status == ANSWER_BUSY) {
+        answer_error(doc, 503, TRY_AGAIN, NULL);
+    } else {
+        doc->source.status = r->status;
+        answer_missing(doc);
+    }
+}
+
+static void
+find_reference(struct doc *doc)
+{
+    struct run_row row = {0};
+    const char *task = NULL;
+
+    if (runs_find(doc->source.id, &row))
+        task = row.live != NULL ? row.live->task : row.done->task;
+    reference_patch_find(&doc->reference, task, on_reference, doc);
+}
+
 static void
 on_opened(void *ctx)
 {
@@ -163,6 +199,8 @@ on_opened(void *ctx)
         doc->kind->answer(doc);
     else if (doc->source.status == ANSWER_BUSY)
         answer_error(doc, 503, TRY_AGAIN, NULL);
+    else if (doc->kind == &kind_reference && doc->source.status == ANSWER_NOT_FOUND)
+        find_reference(doc);
     else
         answer_missing(doc);
 }
@@ -192,6 +230,10 @@ on_found(void *ctx)
         }
         break;
     case PLACE_NOTHING:
+        if (doc->kind == &kind_reference) {
+            find_reference(doc);
+            return;
+        }
         break;
     case PLACE_TRY_AGAIN:
         answer_error(doc, 503, TRY_AGAIN, NULL);
