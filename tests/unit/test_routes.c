@@ -221,13 +221,12 @@ test_every_row(void **state)
     assert_true(n > 0);
     for (size_t i = 0; i < n; i++) {
         char path[256];
-        const char *id = strstr(table[i].pattern, ":id");
+        const char *id = strchr(table[i].pattern, ':');
+        const char *rest = id ? id + strcspn(id, "/") : "";
 
-        if (strstr(table[i].pattern, ":session") && !id)
-            id = strstr(table[i].pattern, ":session") + strlen(":session") - 3;
         snprintf(path, sizeof(path), "%.*s%s%s",
                  id ? (int)(id - table[i].pattern) : (int)strlen(table[i].pattern),
-                 table[i].pattern, id ? "run-1" : "", id ? id + 3 : "");
+                 table[i].pattern, id ? "run-1" : "", rest); /* a second ":x" is a segment too */
         dispatch(table[i].method, path, table[i].kind == ROUTE_WEBSOCKET);
         if (!strstr(outcome, id ? "(run-1)" : "()"))
             fail_msg("%s: %s", path, outcome);
