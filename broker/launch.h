@@ -1,5 +1,5 @@
-/* One launch, as the files of this area share it: launches.c (table, states), launch_start.c
- * (folder, keeper's start), launch_link.c (the keeper's words), launch_tell.c (workers),
+/* One launch, as the files of this area share it: launches.c (table, states), launch_folder.c
+ * (state directory), launch_start.c (keeper's start), launch_link.c (the keeper's words), launch_tell.c (workers),
  * launch_requests.c (handlers). */
 #ifndef BROKER_LAUNCH_H
 #define BROKER_LAUNCH_H
@@ -105,9 +105,15 @@ launch_remove(struct launch *l);
 void
 launch_remove_later(struct launch *l);
 
-/* Is the folder there and ours? 0, or -errno with all->why for people. */
+
+/* --- launch_folder.c -------------------------------------------------------------------------- */
+
+/* Take the folder and its lock, and what is in it, if that has not been done. 0, or -errno with
+ * all->why for people. */
 int
 launches_ready(struct launches *all);
+void
+launches_unlock(struct launches *all);
 
 /* --- launch_start.c --------------------------------------------------------------------------- */
 

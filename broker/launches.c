@@ -4,14 +4,12 @@
  */
 #include "broker/launches.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -336,114 +334,7 @@ launches_on_listing(struct launches *all, int fd, size_t size, uint64_t called_m
         munmap(bytes, size);
 }
 
-/* --- the folder ------------------------------------------------------------------------------------------ */
-
-static uint64_t
-digest(const char *text)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a: names a folder, protects nothing */
-
-    for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return h;
-}
-
-static int
-open_folder(struct launches *all)
-{
-    const struct broker_config *c = &all->broker->config;
-    char path[HANDOFF_PATH + 64];
-    int fd;
-
-    if (c->state_dir[0] != '/')
-        return -ENOENT;
-    /* The master made it; somebody may have removed it since. */
-    mkdir(c->state_dir, 0700);
-    snprintf(path, sizeof path, "%s/launches", c->state_dir);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/launches/%016llx", c->state_dir,
-             (unsigned long long)digest(c->checkout));
-    mkdir(path, 0700);
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-/* Is it still the folder of that name? */
-static bool
-is_in_place(const struct launches *all)
-{
-    struct stat st;
-
-    return fstat(all->dir_fd, &st) == 0 && st.st_nlink > 0;
-}
-
-static void
-adopt_all(struct launches *all)
-{
-    int fd = openat(all->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    struct dirent *entry;
-
-    while (dir != NULL && (entry = readdir(dir)) != NULL && all->n < LIMIT_LAUNCHES)
-        if (policy_launch_id_valid(entry->d_name) && launch_find(all, entry->d_name) == NULL)
-            launch_adopt(all, entry->d_name);
-    if (dir != NULL)
-        closedir(dir);
-    else if (fd >= 0)
-        close(fd);
-    if (all->n > 0)
-        log_event(LOG_LEVEL_INFO, "launches-found", "n=%u", all->n);
-    launches_schedule(all);
-}
-
-static void
-unlock(struct launches *all)
-{
-    if (all->lock_fd >= 0)
-        close(all->lock_fd);
-    if (all->dir_fd >= 0)
-        close(all->dir_fd);
-    all->dir_fd = all->lock_fd = -1;
-}
-
-/* Take the folder and its lock, if that has not been done. 0, or -errno with `why` filled. */
-static int
-take_folder(struct launches *all)
-{
-    const char *dir = all->broker->config.state_dir;
-    int r;
-
-    if (all->dir_fd >= 0 && is_in_place(all))
-        return 0;
-    unlock(all);
-    r = all->dir_fd = open_folder(all);
-    if (r >= 0)
-        r = all->lock_fd = openat(all->dir_fd, "server.lock",
-                                  O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (r < 0 && all->dir_fd >= 0)
-        r = -errno;
-    if (r < 0)
-        snprintf(all->why, sizeof all->why, "Cannot use the state directory %.150s: %s", dir,
-                 strerror(-r));
-    else if (flock(all->lock_fd, LOCK_EX | LOCK_NB) != 0)
-        r = -EBUSY;
-    if (r == -EBUSY)
-        snprintf(all->why, sizeof all->why,
-                 "Another server launches from this checkout: give one of them its own "
-                 "SSEBENCH_WEBUI_STATE_DIR");
-    if (r < 0) {
-        unlock(all);
-        return r;
-    }
-    adopt_all(all);
-    return 0;
-}
-
-int
-launches_ready(struct launches *all)
-{
-    return take_folder(all);
-}
+/* --- all of them ---------------------------------------------------------------------------- */
 
 /* The broker before us may take a moment to vanish, and another server may end. */
 static void
@@ -454,7 +345,7 @@ on_lock_retry(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    if (all->dir_fd < 0 && take_folder(all) < 0)
+    if (all->dir_fd < 0 && launches_ready(all) < 0)
         evtimer_add(all->lock_retry, &pause);
 }
 
@@ -495,6 +386,6 @@ launches_free(struct launches *all)
     free_event(&all->tick);
     free_event(&all->sweep);
     free_event(&all->lock_retry);
-    unlock(all);
+    launches_unlock(all);
     free(all);
 }
