@@ -10,6 +10,7 @@
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "broker/broker.h"
 #include "broker/litellm.h"
@@ -38,6 +39,10 @@ assistant_free(struct assistant *as)
         free(a);
     }
     assistant_server_done(as);
+    if (as->alias_fd >= 0)
+        close(as->alias_fd);
+    if (as->old_alias_fd >= 0)
+        close(as->old_alias_fd);
     LIST_REMOVE(as, link);
     as->all->n--;
     explicit_bzero(as, sizeof *as);
@@ -95,7 +100,7 @@ assistant_find_or_make(struct assistants *all, const char *run_id)
     if (as == NULL)
         return NULL;
     as->all = all;
-    as->err_fd = -1;
+    as->err_fd = as->alias_fd = as->old_alias_fd = -1;
     message_string_set(as->run_id, sizeof as->run_id, run_id);
     STAILQ_INIT(&as->asks);
     LIST_INSERT_HEAD(&all->list, as, link);

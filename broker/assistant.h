@@ -46,6 +46,7 @@ struct assistant {
     /* the key: "" until one is made */
     char key[KEYMAKER_SECRET_SIZE];
     char alias[KEYMAKER_ALIAS_SIZE];
+    int alias_fd, old_alias_fd; /* their locked files (assistant_aliases.c), or -1 */
     char config[KEYMAKER_CONFIG_SIZE];
     char old_alias[KEYMAKER_ALIAS_SIZE]; /* of a key that a killed broker had made */
     uint64_t key_failed_ms;
@@ -117,13 +118,14 @@ assistant_revoke_keys(struct assistant *as, void (*done)(void *ctx), void *ctx);
 
 /* --- assistant_aliases.c ------------------------------------------------------------------ */
 
-/* Remember on disk that a key of this name is out, and that it is no more. */
-void
+/* Remember on disk that a key of this name is out, and that it is no more. The descriptor is
+ * the lock that others see; -1: not kept. */
+int
 assistant_alias_keep(const struct assistant *as);
 void
 assistant_alias_drop(const struct assistants *all, const char *alias);
 
-/* What an earlier broker has left. */
+/* What dead brokers have left. */
 void
 assistant_aliases_load(struct assistants *all);
 

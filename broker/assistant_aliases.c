@@ -1,12 +1,14 @@
 /*
- * The names of the keys that are out, one empty-handed file each: a broker that comes after a
- * killed one can still revoke what that one made. Never a key itself.
+ * The names of the keys that are out, one file each: a broker that comes after a killed one
+ * can still revoke what that one made. Never a key itself. Several servers may share the
+ * folder: the lock on a file tells that the broker that answers for it lives.
  * Distrusts: nobody; the state directory is ours alone (0700).
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,21 +37,21 @@ open_folder(const struct assistants *all, bool make)
     return fd;
 }
 
-void
+int
 assistant_alias_keep(const struct assistant *as)
 {
     int folder = open_folder(as->all, true), fd;
     size_t len = strlen(as->run_id);
 
     if (folder < 0)
-        return; /* best effort: a clean end still revokes */
-    fd = openat(folder, as->alias, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, as->run_id, len) != (ssize_t)len)
+        return -1; /* best effort: a clean end still revokes */
+    fd = openat(folder, as->alias, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 ||
+        write(fd, as->run_id, len) != (ssize_t)len)
         log_event(LOG_LEVEL_WARNING, "assistant-alias-not-kept", "run=%s errno=%d", as->run_id,
                   errno);
-    if (fd >= 0)
-        close(fd);
     close(folder);
+    return fd;
 }
 
 void
@@ -67,18 +69,21 @@ static void
 load_one(struct assistants *all, int folder, const char *alias)
 {
     char run_id[MESSAGE_ID_SIZE] = "";
-    int fd = openat(folder, alias, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, run_id, sizeof run_id - 1);
-    struct assistant *as;
+    int fd = openat(folder, alias, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = -1;
+    struct assistant *as = NULL;
 
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0 || strlen(alias) >= KEYMAKER_ALIAS_SIZE ||
-        !policy_run_id_valid(run_id, strlen(run_id)))
-        return;
-    as = assistant_find_or_make(all, run_id);
-    if (as != NULL && as->old_alias[0] == '\0')
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        n = pread(fd, run_id, sizeof run_id - 1, 0);
+    if (n > 0 && strlen(alias) < KEYMAKER_ALIAS_SIZE &&
+        policy_run_id_valid(run_id, strlen(run_id)))
+        as = assistant_find_or_make(all, run_id);
+    if (as != NULL && as->old_alias[0] == '\0') {
         message_string_set(as->old_alias, sizeof as->old_alias, alias);
+        as->old_alias_fd = fd;
+    } else if (fd >= 0) {
+        close(fd);
+    }
 }
 
 void

@@ -113,7 +113,7 @@ on_made(void *ctx, const struct keymaker_answer *answer)
     memcpy(as->key, answer->key, sizeof as->key);
     memcpy(as->config, answer->config, sizeof as->config);
     log_event(LOG_LEVEL_INFO, "assistant-key-made", "run=%s alias=%s", as->run_id, as->alias);
-    assistant_alias_keep(as);
+    as->alias_fd = assistant_alias_keep(as);
     if (as->gone)
         assistant_revoke_keys(as, NULL, NULL);
     assistant_go_on(as);
@@ -146,6 +146,7 @@ struct revocation {
     struct assistants *all;
     char run_id[MESSAGE_ID_SIZE];
     char alias[KEYMAKER_ALIAS_SIZE];
+    int alias_fd; /* the name's locked file, or -1 */
     void (*done)(void *ctx);
     void *ctx;
 };
@@ -170,21 +171,27 @@ on_revoked(void *ctx, const struct keymaker_answer *answer)
     tell_revoked(r, answer->done ? NULL : answer->error);
     if (answer->done)
         assistant_alias_drop(r->all, r->alias);
+    if (r->alias_fd >= 0)
+        close(r->alias_fd);
     if (r->done != NULL)
         r->done(r->ctx);
     free(r);
 }
 
-/* `key` "": by its alias alone. */
+/* `key` "": by its alias alone. Takes `alias_fd`. */
 static unsigned
-revoke_one(struct assistant *as, const char *key, const char *alias, void (*done)(void *ctx),
-       void *ctx)
+revoke_one(struct assistant *as, const char *key, const char *alias, int alias_fd,
+           void (*done)(void *ctx), void *ctx)
 {
     struct keymaker_order order = {.task = KEYMAKER_REVOKE};
     struct revocation *r = calloc(1, sizeof *r);
 
-    if (r == NULL)
+    if (r == NULL) {
+        if (alias_fd >= 0)
+            close(alias_fd);
         return 0;
+    }
+    r->alias_fd = alias_fd;
     message_string_set(order.key, sizeof order.key, key);
     message_string_set(order.alias, sizeof order.alias, alias);
     message_string_set(r->alias, sizeof r->alias, alias);
@@ -195,6 +202,8 @@ revoke_one(struct assistant *as, const char *key, const char *alias, void (*done
     if (litellm_order(as->all->broker->litellm, &order, on_revoked, r) == 0)
         return 1;
     tell_revoked(r, "the key maker cannot be started");
+    if (alias_fd >= 0)
+        close(alias_fd);
     free(r);
     return 0;
 }
@@ -205,9 +214,10 @@ assistant_revoke_keys(struct assistant *as, void (*done)(void *ctx), void *ctx)
     unsigned n = 0;
 
     if (as->key[0] != '\0')
-        n += revoke_one(as, as->key, as->alias, done, ctx);
+        n += revoke_one(as, as->key, as->alias, as->alias_fd, done, ctx);
     if (as->old_alias[0] != '\0')
-        n += revoke_one(as, "", as->old_alias, done, ctx);
+        n += revoke_one(as, "", as->old_alias, as->old_alias_fd, done, ctx);
+    as->alias_fd = as->old_alias_fd = -1;
     explicit_bzero(as->key, sizeof as->key);
     explicit_bzero(as->config, sizeof as->config);
     as->old_alias[0] = '\0';

@@ -449,3 +449,15 @@ def test_refused_before_anything_starts(place, start, method, path, body, status
     r = server.request(method, A + path, headers, body or b"")
     assert r.status == status and r.json()["error"]
     assert not place.vectors("runs exec")
+
+
+def test_two_servers_of_one_state_directory(assisted, place, start, stub):
+    """The end of one does not revoke what the other one's assistant uses."""
+    a = assisted()
+    wait_healthy(a)
+    other = start(a.env)
+    other.json("/api/health")
+    other.stop()
+    assert stub.revoked == [] and len(stub.keys) == 1
+    a.server.stop()
+    assert stub.revoked == stub.keys
