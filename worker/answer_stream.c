@@ -116,6 +116,7 @@ exchange_stream(struct exchange *x, int status, const char *type, struct body_so
         exchange_header(x, "Content-Encoding", "gzip");
         exchange_header(x, "Vary", "Accept-Encoding");
     }
+    exchange_header(x, "X-Accel-Buffering", "no"); /* a proxy would hold it all */
     answer_begin(x);
     c->close_after |= x->request.http10;
     if (x->request.method != METHOD_HEAD && (s = calloc(1, sizeof(*s)))) {

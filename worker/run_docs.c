@@ -19,6 +19,7 @@
 #include "worker/runs.h"
 #include "worker/runs_live.h"
 #include "worker/runs_results.h"
+#include "worker/worker.h"
 
 static const char NO_RUN[] = "Run not found";
 static const char NO_CONTAINER[] = "Container not found";
@@ -159,6 +160,31 @@ answer_missing(struct doc *doc)
         answer_error(doc, 404, LEFT_NOTHING, hint);
 }
 
+/* A finished run's file says by its inode, size and time whether an answer made of it would be
+ * the same. Sets the tag of this answer. */
+static bool
+is_unchanged(struct doc *doc)
+{
+    const struct run_source *s = &doc->source;
+    struct span known = exchange_request(doc->x)->if_none_match;
+    char tag[128];
+
+    snprintf(tag, sizeof tag, "W/\"%s-%llx-%llx-%llx-%.0f\"", worker_config()->server_version,
+             (unsigned long long)s->inode, (unsigned long long)s->size,
+             (unsigned long long)s->mtime_ns, doc->since);
+    exchange_header(doc->x, "ETag", tag);
+    return known.at != NULL && memmem(known.at, known.len, tag, strlen(tag)) != NULL;
+}
+
+static void
+answer_unchanged(struct doc *doc)
+{
+    struct exchange *x = doc->x;
+
+    free_doc(doc);
+    exchange_static(x, 304, NULL, NULL, 0);
+}
+
 /* The run directory has none: perhaps the local task names one. */
 static void
 on_reference(void *ctx)
@@ -195,7 +221,9 @@ on_opened(void *ctx)
 {
     struct doc *doc = ctx;
 
-    if (doc->source.status == ANSWER_OK)
+    if (doc->source.status == ANSWER_OK && is_unchanged(doc))
+        answer_unchanged(doc);
+    else if (doc->source.status == ANSWER_OK)
         doc->kind->answer(doc);
     else if (doc->source.status == ANSWER_BUSY)
         answer_error(doc, 503, TRY_AGAIN, NULL);

@@ -64,6 +64,8 @@ class Liar:
             pass
 
     def close(self):
+        if self.listener.fileno() < 0:
+            return
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         for connection in self.held:

@@ -189,3 +189,39 @@ def test_a_stuck_daemon_holds_nobody_up(start, place, liar):
     for c in stuck:
         assert c.response().status == 504
         c.close()
+
+
+FINISHED = "/api/containers/hostile-output.1/"
+
+
+@pytest.mark.parametrize("path", ["project", "diff", "files", "agent/dialog", "result",
+                                  "agent/dialog?since=3"])
+def test_a_finished_runs_document_has_a_tag(shared, path):
+    first = shared.get(FINISHED + path)
+    tag = {k.lower(): v for k, v in first.headers}.get("etag")
+    assert first.status == 200 and tag
+    again = shared.get(FINISHED + path, {"If-None-Match": tag})
+    assert (again.status, again.body) == (304, b"")
+    other = shared.get(FINISHED + path, {"If-None-Match": 'W/"other"'})
+    assert other.status == 200 and other.body == first.body
+
+
+def test_the_reference_patch_of_a_local_task(start, place, liar):
+    sse = os.path.join(place.checkout, "datasets", "pilot", "tinyjson-overflow-12", "sse")
+    server = begin(start, place, liar)
+    os.makedirs(os.path.join(sse, "deep"), exist_ok=True)
+    secret = os.path.join(place.top, "secret")
+    for name, text in ((os.path.join(sse, "deep", "p.diff"), "the patch\n"),
+                       (secret, "secret\n")):
+        with open(name, "w", encoding="utf-8") as f:
+            f.write(text)
+    os.symlink(secret, os.path.join(sse, "deep", "link"))
+
+    def names(path):
+        with open(os.path.join(sse, "config.yaml"), "w", encoding="utf-8") as f:
+            f.write("id: x\nfiles:\n  patch: %s\n" % path)
+        return server.json(BASE + "reference/patch")["diff"]
+    assert names("deep/p.diff") == "the patch\n"
+    for path in ("deep/link", "../../../../secret", secret, "deep", "deep/none", "[a]", "'\\0'",
+                 "x" * 300):
+        assert names(path) == "", path
