@@ -108,6 +108,10 @@ make_checkout(const char *dir)
     snprintf(path, sizeof path, "%s/results/task/model/agent/fifo/summary.json", dir);
     mkfifo(path, 0644);
     put(dir, "results/task/model/agent/folder/summary.json", NULL, 0);
+    put(dir, "local/trap/sse", NULL, 0);
+    link_to(dir, "local/trap/sse/link", "../../../secret/summary.json");
+    link_to(dir, "local/trap/sse/etc", "/etc");
+    link_to(dir, "local/away", "../secret");
     link_to(dir, "results/task/model/agent/away", "../../../../secret");
     link_to(dir, "results/linktask", "../secret");
     link_to(dir, "results/task/linkmodel", "/");
@@ -408,24 +412,34 @@ broker_process_judge(const struct broker_process *p, int fd)
     return text;
 }
 
-/* runs list --json and what it says; runs stop|remove ID; runs logs --follow ID; doctor. */
+/* runs list --json; runs stop|remove ID; runs logs --follow ID; runs endpoint ID PORT; doctor.
+ * Never: run, runs exec (no model is listed here, and the terminal is off). */
 static bool
 call_is_allowed(const char *line)
 {
-    static const char *const begins[] = {"runs|stop|", "runs|remove|", "runs|logs|--follow|"};
+    static const struct {
+        const char *begin, *end;
+    } shapes[] = {
+        {"runs|stop|", "|\n"},
+        {"runs|remove|", "|\n"},
+        {"runs|logs|--follow|", "|\n"},
+        {"runs|endpoint|", "|4263|\n"},
+        {"runs|endpoint|", "|4096|\n"},
+        {"runs|endpoint|", "|4098|\n"},
+    };
 
     if (strncmp(line, "runs|list|", 10) == 0 || strncmp(line, "doctor|", 7) == 0)
         return true;
-    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
-        const char *id = line + strlen(begins[i]);
-        size_t len = strcspn(id, "|");
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const char *id = line + strlen(shapes[i].begin);
+        size_t len = 0;
 
-        if (strncmp(line, begins[i], strlen(begins[i])) != 0)
-            continue;
-        return len >= 1 && len <= 64 && strcmp(id + len, "|\n") == 0 && id[0] != '-' &&
-               id[0] != '.' && strncmp(id, "latest|", 7) != 0 &&
-               strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") >=
-                   len;
+        if (strncmp(line, shapes[i].begin, strlen(shapes[i].begin)) == 0)
+            len = strcspn(id, "|");
+        if (len >= 1 && len <= 64 && strcmp(id + len, shapes[i].end) == 0 && id[0] != '-' &&
+            id[0] != '.' && strncmp(id, "latest|", 7) != 0 &&
+            strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") >= len)
+            return true;
     }
     return false;
 }

@@ -108,6 +108,27 @@ make_sensible(uint16_t type, unsigned char *bytes)
         q->ref = number();
         q->file = 1 + dice(RUN_FILES - 1);
     }
+    if (type == MESSAGE_RUN_CONNECT) {
+        strcpy(((struct request_run_connect *)bytes)->run_id, id);
+        ((struct request_run_connect *)bytes)->port = 1 + dice(RUN_PORTS - 1);
+    }
+    if (type == MESSAGE_RUN_WATCH) {
+        ((struct request_run_watch *)bytes)->epoch = number();
+        ((struct request_run_watch *)bytes)->ref = number();
+    }
+    if (type == MESSAGE_RUN_UNWATCH)
+        ((struct request_run_unwatch *)bytes)->watch = number();
+    if (type == MESSAGE_TASK_FILE) {
+        strcpy(((struct request_task_file *)bytes)->task, dice(2) ? "trap" : "away");
+        strcpy(((struct request_task_file *)bytes)->path, words[dice(N(words))]);
+    }
+    if (type == MESSAGE_TTY_OPEN) {
+        struct request_tty_open *q = (struct request_tty_open *)bytes;
+
+        strcpy(q->run_id, id);
+        q->program = 1 + dice(TTY_PROGRAMS - 1);
+        q->cols = q->rows = (uint16_t)(1 + dice(200));
+    }
     if (type == MESSAGE_CHILD_END)
         ((struct request_child_end *)bytes)->child = number();
 }

@@ -23,7 +23,8 @@
 enum {
     ENDED = -1,   /* the channel is closed and the master is told to kill */
     CLOSED = -2,  /* at least the channel is closed */
-    ANSWERED = -3 /* any answer, nothing more is promised */
+    ANSWERED = -3, /* any answer, nothing more is promised */
+    DENIED = -4   /* refused, not found, or ended: never OK, never begun */
 };
 
 static struct broker_process broker;
@@ -84,6 +85,9 @@ compare(int status, int verdict)
             if (!broker_process_listen(&broker))
                 return "the broker ended";
         if (status == CLOSED && broker.killed == 1)
+            return NULL;
+    } else if (verdict == DENIED) {
+        if (status == CLOSED || status == ANSWER_REFUSED || status == ANSWER_NOT_FOUND)
             return NULL;
     } else if (verdict == CLOSED ? status == CLOSED
                                  : verdict == ANSWERED ? status >= 0
@@ -217,6 +221,20 @@ static const struct {
     STRING(MESSAGE_LAUNCH_OUTPUT, request_launch_ref, launch_id),
     ZERO(MESSAGE_LAUNCH_OUTPUT, request_launch_ref, reserved),
     ZERO(MESSAGE_LAUNCH_WATCH, request_launch_watch, reserved),
+    STRING(MESSAGE_RUN_CONNECT, request_run_connect, run_id),
+    ZERO(MESSAGE_RUN_CONNECT, request_run_connect, reserved),
+    STRING(MESSAGE_ASSISTANT_START, request_assistant, run_id),
+    ZERO(MESSAGE_ASSISTANT_START, request_assistant, reserved),
+    STRING(MESSAGE_TASK_FILE, request_task_file, task),
+    STRING(MESSAGE_TASK_FILE, request_task_file, path),
+    ZERO(MESSAGE_TASK_FILE, request_task_file, reserved),
+    STRING(MESSAGE_TTY_OPEN, request_tty_open, run_id),
+    STRING(MESSAGE_TTY_OPEN, request_tty_open, workdir),
+    STRING(MESSAGE_TTY_OPEN, request_tty_open, message),
+    ZERO(MESSAGE_TTY_OPEN, request_tty_open, reserved),
+    STRING(MESSAGE_TTY_JOIN, request_tty_join, run_id),
+    ZERO(MESSAGE_TTY_JOIN, request_tty_join, reserved),
+    ZERO(MESSAGE_TTY_END, request_tty_end, reserved),
 };
 
 static void
@@ -302,6 +320,111 @@ try_hosted(void)
     report("hosted DOCTOR", say(true, &plain, sizeof plain, NULL, 0, ANSWER_REFUSED));
     broker_process_calls(&broker, &n_after);
     report("hosted: the CLI was not called", n_after == n_before ? NULL : "it was");
+}
+
+/* Terminal switched off (both brokers here), assistant and its ports off in hosted mode. */
+static void
+try_switched_off(bool hosted)
+{
+    struct request_tty_open open = {.head = {.type = MESSAGE_TTY_OPEN, .seq = 7},
+                                    .program = TTY_SHELL, .cols = 80, .rows = 24,
+                                    .run_id = "run"};
+    struct request_tty_join join = {.head = {.type = MESSAGE_TTY_JOIN, .seq = 7},
+                                    .run_id = "run"};
+    struct request_tty_ref ref = {.head = {.type = MESSAGE_TTY_TAKE, .seq = 7}};
+    struct request_tty_end end = {.head = {.type = MESSAGE_TTY_END, .seq = 7}, .number = 1};
+    struct request_assistant start = {.head = {.type = MESSAGE_ASSISTANT_START, .seq = 7},
+                                      .run_id = "run", .wish = ASSISTANT_CHOOSE};
+    struct request_run_connect to = {.head = {.type = MESSAGE_RUN_CONNECT, .seq = 7},
+                                     .run_id = "run", .port = RUN_PORT_OPENCODE};
+
+    report("terminal off: shell", say(true, &open, sizeof open, NULL, 0, ANSWER_REFUSED));
+    open.program = TTY_OPENCODE;
+    report("terminal off: OpenCode", say(true, &open, sizeof open, NULL, 0, ANSWER_REFUSED));
+    report("terminal off: join", say(true, &join, sizeof join, NULL, 0, DENIED));
+    report("terminal off: take", say(true, &ref, sizeof ref, NULL, 0, DENIED));
+    report("terminal off: end", say(true, &end, sizeof end, NULL, 0, DENIED));
+    if (!hosted)
+        return;
+    report("hosted ASSISTANT_START", say(true, &start, sizeof start, NULL, 0, ANSWER_REFUSED));
+    report("hosted: OpenCode's port", say(true, &to, sizeof to, NULL, 0, ANSWER_REFUSED));
+    to.port = RUN_PORT_ASSISTANT;
+    report("hosted: the assistant's port", say(true, &to, sizeof to, NULL, 0, ANSWER_REFUSED));
+}
+
+/* Ports are an enum; what they lead to is the backend's word, for a valid run ID only. */
+static void
+try_ports(void)
+{
+    static const uint32_t ports[] = {0, RUN_PORTS, 22, 80, 4096, 4263, 65535, 65536, UINT32_MAX};
+    struct request_run_connect q = {.run_id = "run"};
+    char name[64];
+
+    for (size_t i = 0; i < N(ports); i++) {
+        q.head = (struct message_head){.type = MESSAGE_RUN_CONNECT, .seq = 7};
+        q.port = ports[i];
+        snprintf(name, sizeof name, "connect to port %u", ports[i]);
+        report(name, say(true, &q, sizeof q, NULL, 0, DENIED));
+    }
+    for (size_t i = 0; i < N(bad_ids); i++) {
+        q = (struct request_run_connect){.head = {.type = MESSAGE_RUN_CONNECT, .seq = 7},
+                                         .port = RUN_PORT_DAEMON};
+        strcpy(q.run_id, bad_ids[i]);
+        snprintf(name, sizeof name, "connect to run ID %zu", i);
+        report(name, say(true, &q, sizeof q, NULL, 0, ANSWER_REFUSED));
+    }
+}
+
+static const struct {
+    const char *label, *task, *path;
+} task_files[] = {
+    {"none such", "task", "none"},
+    {"up", "task", "../secret"},
+    {"up and down", "task", "a/../../../secret/summary.json"},
+    {"absolute", "task", "/etc/passwd"},
+    {"empty path", "task", ""},
+    {"dot", "task", "."},
+    {"dots", "task", ".."},
+    {"double slash", "task", "a//b"},
+    {"task up", "..", "secret/summary.json"},
+    {"task absolute", "/etc", "passwd"},
+    {"empty task", "", "secret/summary.json"},
+    {"task with a path", "a/b", "c"},
+    {"a link out of the task", "trap", "link"},
+    {"through a link", "trap", "etc/passwd"},
+    {"a task that is a link", "away", "summary.json"},
+};
+
+static void
+try_task_files(void)
+{
+    char name[96];
+
+    for (size_t i = 0; i < N(task_files); i++) {
+        struct request_task_file q = {.head = {.type = MESSAGE_TASK_FILE, .seq = 7}};
+
+        strcpy(q.task, task_files[i].task);
+        strcpy(q.path, task_files[i].path);
+        snprintf(name, sizeof name, "task file: %s", task_files[i].label);
+        report(name, say(true, &q, sizeof q, NULL, 0, DENIED));
+    }
+}
+
+/* Numbers of watches and references that nobody gave. */
+static void
+try_watches(void)
+{
+    static const uint64_t numbers[] = {0, 1, 4, UINT32_MAX, INT64_MAX, UINT64_MAX};
+
+    for (size_t i = 0; i < N(numbers); i++) {
+        struct request_run_watch q = {.head = {.type = MESSAGE_RUN_WATCH, .seq = 7},
+                                      .epoch = numbers[i], .ref = numbers[i]};
+        struct request_run_unwatch u = {.head = {.type = MESSAGE_RUN_UNWATCH, .seq = 7},
+                                        .watch = numbers[i]};
+
+        report("watch of nothing", say(true, &q, sizeof q, NULL, 0, DENIED));
+        report("unwatch of nothing", say(true, &u, sizeof u, NULL, 0, ANSWERED));
+    }
 }
 
 static const struct locate_case {
@@ -670,6 +793,10 @@ main(int argc, char **argv)
     try_fields();
     try_empty();
     try_ids(false);
+    try_switched_off(false);
+    try_ports();
+    try_task_files();
+    try_watches();
     try_locates();
     try_files();
     try_references();
@@ -685,6 +812,7 @@ main(int argc, char **argv)
 
     broker_process_start(&broker, argv[1], true);
     try_hosted();
+    try_switched_off(true);
     try_ids(true);
     broker_process_stop(&broker);
     fprintf(stderr, "%u passed, %u failed\n", n_passed, n_failed);
