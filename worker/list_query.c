@@ -216,6 +216,17 @@ compare_rows(const void *a, const void *b, void *ctx)
     return c != 0 ? c : (x > y) - (x < y); /* rows lie in the listed order */
 }
 
+/* Rows lie with the newest first, which is also what people ask for most: looking costs n
+ * comparisons, sorting a hundred thousand rows 40 ms of everybody's time. */
+static bool
+in_order(const struct list_query *q, const struct run_row **found, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (compare_rows(&found[i - 1], &found[i], (void *)(uintptr_t)q) > 0)
+            return false;
+    return true;
+}
+
 const struct run_row **
 list_query_select(const struct list_query *q, const struct run_row *rows, size_t n_rows,
                   size_t *ret_n)
@@ -226,7 +237,7 @@ list_query_select(const struct list_query *q, const struct run_row *rows, size_t
     for (size_t i = 0; found != NULL && i < n_rows; i++)
         if (row_matches(q, &rows[i]))
             found[n++] = &rows[i];
-    if (found != NULL && (q->sort != SORT_LISTED || q->descending))
+    if (found != NULL && (q->sort != SORT_LISTED || q->descending) && !in_order(q, found, n))
         qsort_r(found, n, sizeof *found, compare_rows, (void *)(uintptr_t)q);
     *ret_n = n;
     return found;
