@@ -112,8 +112,8 @@ on_opened(void *ctx)
     f->opening = false;
     if (status == ANSWER_OK)
         use_file(f, s);
-    else if (status == ANSWER_NOT_FOUND || status == ANSWER_TOO_LARGE)
-        drop_file(f); /* the daemon may know more */
+    else if (status == ANSWER_NOT_FOUND)
+        drop_file(f); /* the daemon may know more. One that grew too large stays open. */
     run_source_done(s);
     if (f->reopen)
         feed_file_look(f);

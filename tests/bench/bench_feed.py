@@ -97,6 +97,15 @@ def drain(sockets, quiet=1.0):
             by_fd[fd].recv(1 << 20)
 
 
+def rest(seconds, sockets):
+    """Wait, and show signs of life as a browser does."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(min(8, max(0, end - time.monotonic())))
+        for s in sockets:
+            s.sendall(b"\x8a\x80\0\0\0\0")
+
+
 def broadcast(world, poller, by_fd):
     """Milliseconds until the first and until the last has the next entry, and of each."""
     waiting, tails, times = set(by_fd), {}, []
@@ -107,7 +116,9 @@ def broadcast(world, poller, by_fd):
         assert ready, "%d viewers got nothing" % len(waiting)
         now = (time.perf_counter() - begun) * 1000
         for fd, _ in ready:
-            tails[fd] = tails.get(fd, b"")[-64:] + by_fd[fd].recv(65536)
+            data = by_fd[fd].recv(65536)
+            assert data, "a viewer was closed"
+            tails[fd] = tails.get(fd, b"")[-64:] + data
             if mark in tails[fd] and fd in waiting:
                 waiting.discard(fd)
                 times.append(now)
@@ -129,7 +140,7 @@ def push(viewers, rounds):
                                         percentile(times, .99), max(times),
                                         percentile(last, .5), percentile(last, .99)))
     if viewers == 1:
-        time.sleep(65)
+        rest(65, sockets)
         print("push after a quiet minute: %.2f ms" % max(broadcast(world, poller, by_fd)))
     world.close()
 
@@ -144,7 +155,7 @@ def idle(viewers):
     poller, by_fd = drain(sockets, 3)
     after = sum(memory(w, "VmRSS") for w in world.workers())
     cpu = sum(cpu_seconds(w) for w in world.workers())
-    time.sleep(20)
+    rest(20, sockets)
     cpu = sum(cpu_seconds(w) for w in world.workers()) - cpu
     times = [broadcast(world, poller, by_fd) for _ in range(5)]
     print("idle, %d viewers: %.2f KiB each; CPU %.2f %% of one core; one entry to all: %.0f ms"
@@ -190,7 +201,7 @@ def receive(s, end):
 
 def past():
     world = World()
-    text = "x" * 110
+    text = "x" * 85  # 32 MB in all
     world.dialog.write(b"".join(
         b'{"seq":%d,"ts":"2026-01-01T00:00:00Z","type":"message","content":"%s"}\n'
         % (i, text.encode()) for i in range(1, 200000)))
@@ -248,10 +259,11 @@ def log():
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)
     parts = sys.argv[1:] or ["push", "idle", "past", "diff", "log"]
     if "push" in parts:
         push(1, 1000)
-        push(500, 200)
+        push(500, 100)
     if "past" in parts:
         past()
     if "diff" in parts:
