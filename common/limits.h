@@ -86,7 +86,6 @@
 #define LIMIT_KEYMAKER_MS 10000u         /* contract 9.1: one request to the proxy */
 #define LIMIT_KEYMAKERS 16u              /* of them at once */
 #define LIMIT_REVOKE_MS 4000u            /* what the broker's stop may take for its keys */
-#define LIMIT_CONTAINER_CALLS 512u       /* requests and streams to OpenCode, of one worker */
 #define LIMIT_OPENCODE_ANSWER (16u * 1024u * 1024u) /* bytes of one answer; 6.5 MB were seen */
 #define LIMIT_OPENCODE_EVENT (16u * 1024u * 1024u) /* bytes of one event; 5 MB were seen */
 #define LIMIT_OPENCODE_CALL_MS 30000u    /* a call that is no prompt */
@@ -108,7 +107,7 @@
 #define LIMIT_UPSTREAM_MS 5000u          /* contract 10.2: a daemon request as a whole */
 #define LIMIT_UPSTREAM_HEALTH_MS 2000u   /* contract 10.2 */
 #define LIMIT_UPSTREAM_HELD (128u * 1024u * 1024u) /* bytes of answers in one worker's memory */
-#define LIMIT_UPSTREAMS 256u             /* requests to containers at once, of one worker */
+#define LIMIT_UPSTREAMS 1024u            /* requests to containers at once, of one worker */
 
 /* --- terminals (broker, worker) ------------------------------------------------------------------ */
 #define LIMIT_TTYS 256u                  /* terminals at once, ended ones nobody fetched included */

@@ -1,6 +1,6 @@
 /*
- * One HTTP request to a server inside a container, over a socket that the broker connected:
- * answered whole, or piece by piece as it comes. The answer is the container's: hostile.
+ * One call of the OpenCode server inside a container: answered whole, or piece by piece as it
+ * comes. The answer is the container's: hostile.
  */
 #ifndef WORKER_CONTAINER_HTTP_H
 #define WORKER_CONTAINER_HTTP_H
@@ -13,22 +13,18 @@
 struct container_call;
 
 struct container_answer {
-    /* 0: there is an answer. -ECONNREFUSED: nobody listens there (or no such run, or the
-     * broker is away): nothing was sent. -ETIMEDOUT, -EMSGSIZE (over max_body), -EPROTO (not
-     * HTTP), -EPIPE (broken off), -ENOMEM. */
-    int error;
+    int error; /* 0: there is an answer; else as worker/upstream.h says, or -ENOMEM */
     int status;
     bool is_json;     /* by its Content-Type */
     const char *body; /* whole answers, and what is not 2xx; NUL-terminated, lives for the call */
     size_t len;
-    const char *why;  /* for people, with an error; "" where there is nothing to say */
 };
 
 struct container_request {
     const char *run_id;
     enum run_port port;
     const char *method, *target; /* the target is of our making: no blank, no control byte */
-    const char *directory;       /* x-opencode-directory; NULL or "": none */
+    const char *directory;       /* what it is about, added to the query; NULL or "": none */
     const char *body;            /* JSON; NULL: none */
     size_t body_len;
     unsigned timeout_ms;         /* for all of it; 0: none */

@@ -145,7 +145,6 @@ static void
 on_list_found(void *ctx)
 {
     struct opencode_op *op = ctx;
-    struct buf target;
 
     if (op->find.place == OPENCODE_REFUSED) {
         opencode_op_fail(op, 403, "The assistant is off on a hosted server", NULL);
@@ -159,17 +158,8 @@ on_list_found(void *ctx)
         opencode_op_answer(op, "[]", 2);
         return;
     }
-    buf_init(&target, 0);
-    buf_add_str(&target, "/session");
-    if (*op->directory != '\0') { /* the query filters, the header does not */
-        buf_add_str(&target, "?directory=");
-        opencode_add_encoded(&target, op->directory);
-    }
-    if (target.failed)
-        opencode_op_fail(op, 503, op->failure, "Out of memory: try again");
-    else
-        opencode_op_call(op, "GET", target.data, NULL, LIMIT_OPENCODE_CALL_MS, pass_on);
-    buf_done(&target);
+    /* The directory in the query filters; OpenCode's header of that name would not. */
+    opencode_op_call(op, "GET", "/session", NULL, LIMIT_OPENCODE_CALL_MS, pass_on);
 }
 
 void

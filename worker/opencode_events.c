@@ -309,7 +309,7 @@ open_stream(struct event_viewer *v)
 {
     const struct container_request q = {
         .run_id = v->run_id, .port = v->find.port, .method = "GET", .target = "/event",
-        .directory = v->directory, .max_body = LIMIT_PROXY_ANSWER, .piece = on_piece,
+        .directory = v->directory, .max_body = LIMIT_OPENCODE_ANSWER, .piece = on_piece,
         .begun = on_begun, .done = on_stream_end, .ctx = v};
 
     v->stream = container_call_start(&q);

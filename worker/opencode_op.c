@@ -113,9 +113,11 @@ static void
 fail_connection(struct opencode_op *op, const struct container_answer *a)
 {
     switch (a->error) {
-    case -ECONNREFUSED:
-        opencode_op_fail(op, 503, UNAVAILABLE,
-                         *a->why != '\0' ? a->why : "The assistant's server went away: try again");
+    case -EHOSTUNREACH:
+        opencode_op_fail(op, 503, UNAVAILABLE, "The assistant's server went away: try again");
+        return;
+    case -EAGAIN:
+        opencode_op_fail(op, 503, op->failure, "Too much is under way: try again");
         return;
     case -ETIMEDOUT:
         opencode_op_fail(op, 504, op->failure, "OpenCode did not answer in time");

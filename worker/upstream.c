@@ -30,7 +30,7 @@ struct upstream {
     bool retried;
     bool paused, in_callback, gone;
     bool in_ask, refused; /* the broker said no from within the asking */
-    bool endless;
+    bool endless, fresh;
     uint64_t max_body;
     enum run_port port;
     ev_io io;
@@ -156,6 +156,8 @@ destroy(struct upstream *u)
     ev_timer_stop(worker_loop(), &u->deadline);
     ev_timer_stop(worker_loop(), &u->head_due);
     upstream_parser_free(u->parser);
+    if (u->out.data != NULL) /* a prompt, or a user's key: not left in the heap */
+        explicit_bzero(u->out.data, u->out.cap);
     buf_done(&u->out);
     *u->link = u->next;
     if (u->next != NULL)
@@ -390,7 +392,7 @@ static void
 on_begin(struct ev_loop *loop, ev_timer *w, int events)
 {
     struct upstream *u = w->data;
-    struct kept *k = find_kept(u->run_id, u->port);
+    struct kept *k = u->fresh ? NULL : find_kept(u->run_id, u->port);
 
     ev_timer_init(&u->head_due, on_deadline, u->head_ms / 1000., 0.);
     if (u->head_ms != 0)
@@ -429,6 +431,7 @@ upstream_start(const struct upstream_request *q, const struct upstream_handler *
     u->ctx = ctx;
     u->port = q->port;
     u->endless = q->endless;
+    u->fresh = q->fresh;
     message_string_set(u->run_id, sizeof u->run_id, q->run_id);
     buf_init(&u->out, 0);
     write_request(&u->out, q);

@@ -25,6 +25,7 @@ struct upstream_request {
     unsigned head_ms;     /* until the answer's head is there; 0: timeout_ms alone counts */
     uint64_t max_body;    /* bytes of the answer; 0: LIMIT_UPSTREAM_BODY */
     bool endless;         /* an event stream: no bound on its body */
+    bool fresh;           /* on a new connection, so that it is never sent twice */
 };
 
 struct upstream_handler {
