@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+"""What a terminal costs: echo, a flood, an interrupt in it, and many that idle; beside node-pty
+with ws, and beside a bare pseudo-terminal.
+
+    cd tests/bench && npm ci; SSEBENCH_BUILD=build tests/bench/bench_terminal.py [part ...]
+    parts: echo flood interrupt idle
+"""
+import os
+import pty
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import time
+
+from figures import HERE, table
+
+import harness
+import process
+from http_client import head
+from ws_client import handshake_headers
+
+FLOOD = 100 * 1000 * 1000
+ECHOES = 2000
+IDLE = 200
+
+
+class Client:
+    """A WebSocket that takes bytes as fast as Python can: frames' heads are all it looks at."""
+
+    def __init__(self, address, path, host):
+        self.sock = socket.create_connection(address)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock.settimeout(60)
+        headers, _ = handshake_headers(host)
+        self.sock.sendall(head("GET", path, headers, b""))
+        self.buffer = b""
+        while b"\r\n\r\n" not in self.buffer:
+            self.buffer += self.sock.recv(65536)
+        assert b" 101 " in self.buffer[:20], self.buffer
+        self.buffer = self.buffer.partition(b"\r\n\r\n")[2]
+
+    def frame(self):
+        """One frame's payload, or None at the end."""
+        need = 2
+        while True:
+            if len(self.buffer) >= 2:
+                short = self.buffer[1] & 127
+                start = 4 if short == 126 else 10 if short == 127 else 2
+                if len(self.buffer) >= start:
+                    size = short if short < 126 else int.from_bytes(self.buffer[2:start], "big")
+                    need = start + size
+                    if len(self.buffer) >= need:
+                        opcode = self.buffer[0] & 15
+                        payload = self.buffer[start:need]
+                        self.buffer = self.buffer[need:]
+                        return None if opcode == 8 else payload if opcode < 8 else b""
+            more = self.sock.recv(max(65536, need - len(self.buffer)))
+            if not more:
+                return None
+            self.buffer += more
+
+    def send(self, data):
+        mask = b"\0\0\0\0"
+        size = struct.pack("!B", 0x80 | len(data)) if len(data) < 126 else \
+            struct.pack("!BH", 0xfe, len(data))
+        self.sock.sendall(b"\x82" + size + mask + data)
+
+    def until(self, mark):
+        seen = b""
+        while mark not in seen:
+            seen = seen[-64:] + self.frame()
+
+    def ready(self):
+        """A quiet terminal that echoes nothing but what is asked for."""
+        self.send(b"stty -echo; PS1=; echo ready-$((1+1))\n")
+        self.until(b"ready-2")
+
+    def close(self):
+        self.sock.close()
+
+
+class Ours:
+    name = "ours"
+
+    def __init__(self):
+        self.place = harness.Place()
+        self.server = harness.Server(self.place)
+        self.add_run("bench-0")
+
+    def add_run(self, run_id):
+        self.place.start_run(run_id, agent_seconds=600)
+        process.wait_for(lambda: [r for r in self.server.runs() if r["id"] == run_id])
+
+    def client(self, run_id="bench-0"):
+        return Client(self.server.address, "/api/pty/%s?mode=binary" % run_id, self.server.host)
+
+    def pids(self):
+        return [self.server.broker()] + list(self.server.workers())
+
+    def close(self):
+        self.server.stop()
+        self.place.close()
+
+
+class Peer:
+    name = "node-pty + ws"
+
+    def __init__(self):
+        self.process = subprocess.Popen(["node", os.path.join(HERE, "terminal_peer.mjs")],
+                                        stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline())
+
+    def client(self, _=None):
+        return Client(("127.0.0.1", self.port), "/", "127.0.0.1:%d" % self.port)
+
+    def pids(self):
+        return [self.process.pid]
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def percentile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * share))]
+
+
+def echo_times(send, receive):
+    times = []
+    for _ in range(ECHOES):
+        begun = time.perf_counter()
+        send(b"x")
+        receive()
+        times.append((time.perf_counter() - begun) * 1e6)
+    return "%.0f" % percentile(times, 0.5), "%.0f" % percentile(times, 0.99)
+
+
+def raw_echo():
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp("sh", ["sh", "-c", "stty raw -echo; echo ready; exec cat"])
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(fd, 4096)
+    time.sleep(0.3)
+    found = echo_times(lambda b: os.write(fd, b), lambda: os.read(fd, 4096))
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return found
+
+
+def bench_echo(subjects):
+    rows = [("a bare pair, no network",) + raw_echo()]
+    for s in subjects:
+        c = s.client()
+        c.ready()
+        c.send(b"stty raw; echo go-$((1+1)); exec cat\n")
+        c.until(b"go-2")
+        time.sleep(0.3)
+        rows.append((s.name,) + echo_times(c.send, c.frame))
+        c.close()
+    table("echo of a key through raw cat, microseconds", ("", "p50", "p99"), rows)
+
+
+def flood_seconds(s):
+    c = s.client()
+    c.ready()
+    begun, got = time.perf_counter(), 0
+    c.send(b"cat %s\n" % FILE.encode())
+    while got < FLOOD:
+        got += len(c.frame())
+    c.close()
+    return got / 1e6 / (time.perf_counter() - begun)
+
+
+def bench_flood(subjects):
+    seen = {s.name: [] for s in subjects}
+    for _ in range(3):
+        for s in subjects:
+            seen[s.name].append(flood_seconds(s))
+    table("cat of 100 MB", ("", "MB/s", "RSS MB after"),
+          [(s.name, "%.0f" % statistics.median(seen[s.name]),
+            "%.1f" % (sum(process.rss_kib(p) for p in s.pids()) / 1024)) for s in subjects])
+
+
+def bench_interrupt(subjects):
+    rows = []
+    for s in subjects:
+        times, after = [], []
+        for _ in range(10):
+            c = s.client()
+            c.ready()
+            c.send(b"yes flooding\n")
+            got = 0
+            while got < 20_000_000:
+                got += len(c.frame())
+            begun, got, seen = time.perf_counter(), 0, b""
+            c.send(b"\x03")
+            c.send(b"echo stopped-$((1+1))\n")
+            while b"stopped-2" not in seen:
+                part = c.frame()
+                got += len(part)
+                seen = seen[-32:] + part
+            times.append((time.perf_counter() - begun) * 1000)
+            after.append(got / 1024)
+            c.close()
+        rows.append((s.name, "%.1f" % statistics.median(times), "%.1f" % max(times),
+                     "%.0f" % statistics.median(after)))
+    table("Ctrl-C while yes floods", ("", "median ms", "worst ms", "KiB still shown"), rows)
+
+
+def bench_idle(subjects):
+    rows = []
+    for s in subjects:
+        if isinstance(s, Ours):
+            for n in range(1, (IDLE + 11) // 12):
+                s.add_run("bench-%d" % n)
+        before = sum(process.rss_kib(p) for p in s.pids())
+        clients = [s.client("bench-%d" % (n // 12)) for n in range(IDLE)]
+        for c in clients:
+            c.send(b"echo up-$((1+1))\n")
+            c.until(b"up-2")
+        time.sleep(1)
+        after = sum(process.rss_kib(p) for p in s.pids())
+        rows.append((s.name, "%d" % IDLE, "%.1f" % ((after - before) / IDLE)))
+        for c in clients:
+            c.close()
+    table("idle terminals", ("", "number", "KiB each (server's processes)"), rows)
+
+
+PARTS = {"echo": bench_echo, "flood": bench_flood, "interrupt": bench_interrupt,
+         "idle": bench_idle}
+FILE = "/tmp/ssebench-bench-flood"
+
+
+def main():
+    process.become_subreaper()
+    with open(FILE, "wb") as f:
+        f.write((b"x" * 79 + b"\n") * (FLOOD // 80))
+    subjects = [Ours(), Peer()]
+    try:
+        for part in sys.argv[1:] or PARTS:
+            PARTS[part](subjects)
+    finally:
+        for s in subjects:
+            s.close()
+        os.unlink(FILE)
+
+
+if __name__ == "__main__":
+    main()
