@@ -12,7 +12,8 @@ import harness
 import process
 from model_stub import MASTER, ModelStub
 
-BIN = os.path.join(harness.TOP, "tests", "e2e", "assistant", "node_modules", ".bin")
+BIN = os.path.join(harness.TOP, "tests", "e2e", "assistant", "node_modules", "opencode-linux-x64",
+                   "bin")
 RUN = "assisted-run.1"
 A = "/api/containers/%s/opencode" % RUN
 ASKING = json.dumps({"bash": "ask"})
