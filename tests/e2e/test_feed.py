@@ -279,10 +279,13 @@ def test_a_run_that_ends_goes_on_from_its_files(start, place):
         last = v.until("result")
         while not last["result"]["available"]:
             last = v.until("result")
-        finished = wait_for(lambda: [r for r in server.runs() if r["id"] == RUN
-                                     and r["status"] == "exited"], what="it is over") is None
+        place.cli("runs", "stop", RUN)
+        wait_for(lambda: [r for r in server.runs() if r["id"] == RUN
+                          and r["status"] == "exited"], what="it is over")
+        v.until("result")  # the last message that the files add
         entries = server.json("/api/containers/%s/agent/dialog" % RUN)["entries"]
-        assert v.until_seq(entries[-1]["seq"]) == [e["seq"] for e in entries], finished
+        assert v.seqs == [e["seq"] for e in entries]
+        assert "error" not in [m.get("status") for m in v.messages]
 
 
 def test_a_worker_dies(quiet, place):
