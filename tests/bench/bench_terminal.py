@@ -23,7 +23,7 @@ from ws_client import handshake_headers
 
 FLOOD = 100 * 1000 * 1000
 ECHOES = 2000
-IDLE = 200
+IDLE = int(os.environ.get("BENCH_IDLE", "200"))
 
 
 class Client:
