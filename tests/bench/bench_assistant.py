@@ -20,7 +20,8 @@ from harness import Place, Server
 
 RUNS = int(os.environ.get("BENCH_RUNS", "20"))
 SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
-REAL = os.path.join(harness.TOP, "tests", "e2e", "assistant", "node_modules", ".bin")
+REAL = os.path.join(harness.TOP, "tests", "e2e", "assistant", "node_modules", "opencode-linux-x64",
+                    "bin")
 
 
 def percentile(values, p):
