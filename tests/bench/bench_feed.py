@@ -84,14 +84,15 @@ class World:
 
 
 def drain(sockets, quiet=1.0):
-    """Read all until nothing has come for a while."""
+    """Read all until nothing has come for a while, but pings, which never end."""
+    end = time.monotonic() + 5 * quiet
     poller = select.epoll()
     for s in sockets:
         poller.register(s.fileno(), select.EPOLLIN)
     by_fd = {s.fileno(): s for s in sockets}
     while True:
         ready = poller.poll(quiet)
-        if not ready:
+        if not ready or time.monotonic() > end:
             return poller, by_fd
         for fd, _ in ready:
             by_fd[fd].recv(1 << 20)
@@ -152,7 +153,8 @@ def idle(viewers):
     sockets = []
     for _ in range(viewers):
         sockets.append(world.connect())
-    poller, by_fd = drain(sockets, 3)
+    poller, by_fd = drain(sockets, 2)
+    rest(0.1, sockets)
     after = sum(memory(w, "VmRSS") for w in world.workers())
     cpu = sum(cpu_seconds(w) for w in world.workers())
     rest(20, sockets)
