@@ -42,18 +42,41 @@ find_program(const char *own_dir, const char *tree_dir, const char *name,
     return access(ret, X_OK) == 0 ? 0 : -ENOENT;
 }
 
-static int
-find_programs(struct handover *h, char *error)
+/* Where our own executable lies; "" if that cannot be told. */
+static void
+find_own_dir(char own[HANDOFF_PATH / 2])
 {
-    static const char keeper[] = "/ssebench-webui-keeper";
-    char own[HANDOFF_PATH / 2];
-    ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    ssize_t n = readlink("/proc/self/exe", own, HANDOFF_PATH / 2 - 1);
     char *slash;
 
     own[n > 0 ? n : 0] = '\0';
     slash = strrchr(own, '/');
     if (slash != NULL)
         *slash = '\0';
+}
+
+int
+handover_find_program(const char *tree_dir, const char *name, char ret[HANDOFF_PATH])
+{
+    char own[HANDOFF_PATH / 2], found[HANDOFF_PATH];
+    int error;
+
+    find_own_dir(own);
+    error = find_program(own, tree_dir, name, found);
+    if (error == 0)
+        memcpy(ret, found, sizeof(found));
+    return error;
+}
+
+static int
+find_programs(struct handover *h, char *error)
+{
+    static const char keeper[] = "/ssebench-webui-keeper";
+    char own[HANDOFF_PATH / 2];
+    ssize_t n;
+    char *slash;
+
+    find_own_dir(own);
     if (find_program(own, "worker", "ssebench-webui-worker", h->worker_program) != 0 ||
         find_program(own, "broker", "ssebench-webui-broker", h->broker_program) != 0)
         return settings_refuse(

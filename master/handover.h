@@ -18,6 +18,10 @@ struct handover {
 /* Version of the server, "1.1.0". */
 const char *handover_version(void);
 
+/* A role program: in the build tree (its folder there) beside our own executable, in an installed
+ * tree that was moved as a whole, or where it was installed. 0 or -ENOENT. */
+int handover_find_program(const char *tree_dir, const char *name, char ret[HANDOFF_PATH]);
+
 /* Make everything from the settings. The token becomes a keyed hash and is wiped from
  * `s` and from the environment block. 0 or -EINVAL with `ret_error`. */
 int handover_new(struct settings *s, const struct account *a, const struct listeners *l,

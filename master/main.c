@@ -10,6 +10,7 @@
 
 #include "common/log.h"
 #include "master/account.h"
+#include "master/export.h"
 #include "master/handover.h"
 #include "master/listener.h"
 #include "master/notify.h"
@@ -124,6 +125,8 @@ main(int argc, char **argv)
 {
     fill_standard_fds();
     drop_what_we_can();
+    if (argc > 1 && strcmp(argv[1], "export") == 0)
+        return export_exec(argv + 1);
     if (argc > 1)
         return run_option(argv[1]);
 #ifdef SSEBENCH_PRISONER

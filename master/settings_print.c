@@ -21,6 +21,7 @@ settings_print_help(FILE *out)
         out,
         "Usage: ssebench-webui [--check | --help | --settings-man | "
         "--settings-markdown | --version]\n"
+        "       ssebench-webui export --results DIR --out DIR\n"
         "\n"
         "Serve the web UI for SSEBench runs. All settings come from the environment.\n"
         "\n"
@@ -30,6 +31,7 @@ settings_print_help(FILE *out)
         "  --settings-markdown  print the list below as a Markdown table\n"
         "  --settings-man       the same for a manual page\n"
         "  --version            print the version\n"
+        "  export               write finished runs as a site for any static host\n"
         "\n"
         "SIGTERM and SIGINT stop the server, SIGHUP reads the token file again.\n"
         "\n"

@@ -1,0 +1,280 @@
+/*
+ * The walk and the openings below a results directory.
+ * Distrusts: the tree. No link is followed, by the kernel's own word (openat2), and nothing but
+ * a regular file is opened: a FIFO would block, a device could do worse.
+ */
+#include "worker/export/results.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/limits.h"
+#include "common/messages.h"
+#include "worker/file_slice.h"
+#include "worker/runs_results.h"
+
+#define SUMMARY "summary.json"
+#define RENAME_RETRIES 8 /* the kernel says EAGAIN when a rename disturbs the lookup */
+
+/* A directory that is still to be read. */
+struct todo {
+    struct todo *next;
+    unsigned depth;
+    char path[];
+};
+
+struct walk {
+    struct results *results;
+    struct results_table *table;
+    struct todo *todo; /* a stack */
+    size_t n_seen;
+    int error;
+};
+
+static int
+open_beneath(int root_fd, const char *path, int flags)
+{
+    struct open_how how = {
+        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+
+    for (int i = 0;; i++) {
+        long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+
+        if (fd >= 0)
+            return (int)fd;
+        if ((errno != EAGAIN && errno != EINTR) || i >= RENAME_RETRIES)
+            return -errno;
+    }
+}
+
+/* Errors that say something about the tree and nothing about this machine. */
+static bool
+is_missing(int error)
+{
+    return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV ||
+           error == -EACCES || error == -EPERM || error == -ENAMETOOLONG;
+}
+
+/* Looked at before it is opened for reading, and opened through the handle that was looked at,
+ * so that no other can have taken its name meanwhile. */
+static int
+open_file(int root_fd, const char *path, uint64_t max, uint64_t *ret_size)
+{
+    char self[sizeof "/proc/self/fd/" + 3 * sizeof(int)];
+    int fd, error = 0, handle = open_beneath(root_fd, path, O_PATH | O_NOFOLLOW);
+    struct stat st;
+
+    if (handle < 0)
+        return is_missing(handle) ? -ENOENT : handle;
+    if (fstat(handle, &st) != 0)
+        error = -errno;
+    else if (!S_ISREG(st.st_mode))
+        error = -ENOENT;
+    else if ((uint64_t)st.st_size > max)
+        error = -EFBIG;
+    if (error == 0) {
+        snprintf(self, sizeof self, "/proc/self/fd/%d", handle);
+        fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        error = fd < 0 ? -errno : fd;
+    }
+    close(handle);
+    if (error >= 0)
+        *ret_size = (uint64_t)st.st_size;
+    return error == -EACCES || error == -EPERM ? -ENOENT : error;
+}
+
+int
+results_open(const struct results *r, uint64_t ref, const char *name, uint64_t max,
+             uint64_t *ret_size)
+{
+    char path[PATH_MAX];
+    int len = ref < r->n_dirs ? snprintf(path, sizeof path, "%s/%s", r->dirs[ref], name) : -1;
+
+    if (len < 0 || (size_t)len >= sizeof path)
+        return -ENOENT;
+    return open_file(r->root_fd, path, max, ret_size);
+}
+
+/* --- a run ------------------------------------------------------------------------------ */
+
+/* Remember the directory. Its index, or -ENOMEM. */
+static int64_t
+add_dir(struct results *r, const char *path)
+{
+    if (r->n_dirs == r->cap_dirs) {
+        size_t cap = r->cap_dirs == 0 ? 256 : 2 * r->cap_dirs;
+        char **dirs = realloc(r->dirs, cap * sizeof *dirs);
+
+        if (dirs == NULL)
+            return -ENOMEM;
+        r->dirs = dirs;
+        r->cap_dirs = cap;
+    }
+    r->dirs[r->n_dirs] = strdup(path);
+    return r->dirs[r->n_dirs] == NULL ? -ENOMEM : (int64_t)r->n_dirs++;
+}
+
+/* As the server's workers are told of a run: one record, applied to the table. */
+static int
+apply_summary(struct walk *w, uint64_t ref, const char *path, const char *summary, size_t len)
+{
+    static const char zeros[8];
+    struct scan_record record = {
+        .ref = ref, .dir_len = (uint32_t)strlen(path), .summary_len = (uint32_t)len};
+    struct buf bytes;
+    int64_t used = -ENOMEM;
+
+    buf_init(&bytes, 0);
+    buf_add(&bytes, &record, sizeof record);
+    buf_add(&bytes, path, record.dir_len);
+    buf_add(&bytes, summary, len);
+    buf_add(&bytes, zeros, -bytes.len & 7);
+    if (!bytes.failed)
+        used = results_table_apply(w->table, (const unsigned char *)bytes.data, bytes.len,
+                                   SIZE_MAX);
+    buf_done(&bytes);
+    return used < 0 ? (int)used : 0;
+}
+
+/* A summary stands in `path`: a run, unless nobody may read it or it says nothing. */
+static void
+meet_summary(struct walk *w, const char *path)
+{
+    uint64_t size = 0;
+    size_t len = 0;
+    int64_t ref;
+    char *bytes;
+    int fd;
+
+    if (w->results->n_dirs >= LIMIT_RUNS) {
+        w->results->n_skipped++;
+        return;
+    }
+    ref = add_dir(w->results, path);
+    if (ref < 0) {
+        w->error = (int)ref;
+        return;
+    }
+    fd = results_open(w->results, (uint64_t)ref, SUMMARY, LIMIT_SUMMARY, &size);
+    if (fd == -ENOENT || fd == -EFBIG)
+        return;
+    if (fd < 0) {
+        w->error = fd;
+        return;
+    }
+    bytes = file_slice_whole(fd, size, &len);
+    close(fd);
+    if (bytes != NULL)
+        w->error = apply_summary(w, (uint64_t)ref, path, bytes, len);
+    free(bytes);
+}
+
+/* --- the walk --------------------------------------------------------------------------- */
+
+static void
+push(struct walk *w, const char *parent, const char *name, unsigned depth)
+{
+    size_t size = strlen(parent) + strlen(name) + 2;
+    struct todo *t;
+
+    if (depth > LIMIT_SCAN_DEPTH || size > PATH_MAX || ++w->n_seen > LIMIT_SCAN_NODES) {
+        w->results->n_skipped++;
+        return;
+    }
+    t = malloc(sizeof *t + size);
+    if (t == NULL) {
+        w->error = -ENOMEM;
+        return;
+    }
+    snprintf(t->path, size, "%s%s%s", parent, *parent != '\0' ? "/" : "", name);
+    t->depth = depth;
+    t->next = w->todo;
+    w->todo = t;
+}
+
+static bool
+is_directory(int fd, const struct dirent *entry)
+{
+    struct stat st;
+
+    if (entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_DIR;
+    return fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Takes the descriptor. */
+static void
+read_entries(struct walk *w, int fd, const struct todo *dir)
+{
+    DIR *stream = fdopendir(fd);
+    struct dirent *entry;
+
+    if (stream == NULL) {
+        w->error = -errno;
+        close(fd);
+        return;
+    }
+    while (w->error == 0 && (entry = readdir(stream)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            is_directory(fd, entry))
+            push(w, dir->path, entry->d_name, dir->depth + 1);
+    closedir(stream);
+}
+
+/* Below a directory with a summary nothing is looked for; a directory of that name is none. */
+static void
+visit(struct walk *w, const struct todo *dir)
+{
+    int fd = open_beneath(w->results->root_fd, dir->depth > 0 ? dir->path : ".",
+                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0) {
+        w->error = is_missing(fd) && dir->depth > 0 ? 0 : fd;
+    } else if (dir->depth > 0 && fstatat(fd, SUMMARY, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+               !S_ISDIR(st.st_mode)) {
+        close(fd);
+        meet_summary(w, dir->path);
+    } else {
+        read_entries(w, fd, dir);
+    }
+}
+
+int
+results_read(struct results *r, int root_fd, struct results_table *table)
+{
+    struct walk w = {.results = r, .table = table};
+    struct todo *t;
+
+    *r = (struct results){.root_fd = root_fd};
+    push(&w, "", "", 0);
+    while ((t = w.todo) != NULL) {
+        w.todo = t->next;
+        if (w.error == 0)
+            visit(&w, t);
+        free(t);
+    }
+    return w.error;
+}
+
+void
+results_done(struct results *r)
+{
+    for (size_t i = 0; i < r->n_dirs; i++)
+        free(r->dirs[i]);
+    free(r->dirs);
+    *r = (struct results){.root_fd = -1};
+}
