@@ -74,7 +74,7 @@ def apache2(text, top, port, rewrite_host):
     (top / "apache.conf").write_text(
         load + "ServerName localhost\nDefaultRuntimeDir %s\nPidFile %s/pid\nErrorLog %s/log\n"
         "ServerRoot %s\nMutex file:%s\n" % (top, top, top, top, top) +
-        ("User www-data\nGroup www-data\n" if os.geteuid() == 0 else "") + text)
+        ("User #65534\nGroup #65534\n" if os.geteuid() == 0 else "") + text)
     return ["apache2", "-DFOREGROUND", "-f", str(top / "apache.conf")]
 
 
