@@ -70,7 +70,7 @@ put(const char *dir, const char *name, const char *text, mode_t mode)
         mkdir(path, 0755);
         return;
     }
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
     if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
         give_up(path);
     close(fd);
@@ -102,7 +102,7 @@ make_checkout(const char *dir)
     }
     put(dir, "results/task/model/agent/linked/archive", NULL, 0);
     link_to(dir, "results/task/model/agent/linked/summary.json", "../../../../../secret/summary.json");
-    link_to(dir, "results/task/model/agent/linked/agent.log", "/etc/passwd");
+    link_to(dir, "results/task/model/agent/linked/agent.log", "/proc/version");
     link_to(dir, "results/task/model/agent/linked/archive/dialog.jsonl", "../../run/agent.log");
     put(dir, "results/task/model/agent/fifo", NULL, 0);
     snprintf(path, sizeof path, "%s/results/task/model/agent/fifo/summary.json", dir);

@@ -493,7 +493,7 @@ static const struct file_case {
     {"the file", "run", RUN_FILE_SUMMARY, ANSWER_OK},
     {"the dialog", "run", RUN_FILE_DIALOG, ANSWER_OK},
     {"a link out", "linked", RUN_FILE_SUMMARY, ANSWER_NOT_FOUND},
-    {"a link to /etc/passwd", "linked", RUN_FILE_AGENT_LOG, ANSWER_NOT_FOUND},
+    {"a link to /proc/version", "linked", RUN_FILE_AGENT_LOG, ANSWER_NOT_FOUND},
     {"a link to a sibling", "linked", RUN_FILE_DIALOG, ANSWER_NOT_FOUND},
     {"absent", "linked", RUN_FILE_RESULT, ANSWER_NOT_FOUND},
     {"a FIFO", "fifo", RUN_FILE_SUMMARY, ANSWER_NOT_FOUND},
