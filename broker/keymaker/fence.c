@@ -39,6 +39,11 @@ fence_up(void)
         SCMP_SYS(read), SCMP_SYS(pread64),  SCMP_SYS(write),      SCMP_SYS(brk),
         SCMP_SYS(exit), SCMP_SYS(munmap),   SCMP_SYS(exit_group), SCMP_SYS(mremap),
         SCMP_SYS(rt_sigreturn),
+#ifdef __SANITIZE_ADDRESS__ /* its allocator, locks and reports */
+        SCMP_SYS(mprotect),     SCMP_SYS(madvise), SCMP_SYS(futex),          SCMP_SYS(getpid),
+        SCMP_SYS(rt_sigaction), SCMP_SYS(gettid),  SCMP_SYS(rt_sigprocmask), SCMP_SYS(tgkill),
+        SCMP_SYS(sigaltstack),  SCMP_SYS(sched_yield),
+#endif
     };
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
     int r = ctx == NULL ? -1 : 0;
