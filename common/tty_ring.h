@@ -13,8 +13,7 @@
 
 /* At offset 0; the bytes begin at TTY_RING_DATA. */
 struct tty_ring_head {
-    uint64_t written;    /* bytes ever; the next one goes to written % LIMIT_TTY_RING */
-    uint64_t recorded;   /* of them, how many stand in the recording */
+    uint64_t written; /* bytes ever; the next one goes to written % LIMIT_TTY_RING */
 };
 
 #define TTY_RING_DATA 4096u

@@ -27,6 +27,10 @@ union any_request {
     struct request_peer_uid peer_uid;
     struct request_run_connect run_connect;
     struct request_task_file task_file;
+    struct request_tty_open tty_open;
+    struct request_tty_join tty_join;
+    struct request_tty_ref tty_ref;
+    struct request_tty_end tty_end;
     unsigned char bytes[CHANNEL_MESSAGE_MAX + 64];
 };
 
@@ -60,6 +64,15 @@ make_request(uint16_t type, union any_request *q)
     case MESSAGE_TASK_FILE:
         strcpy(q->task_file.task, "task");
         strcpy(q->task_file.path, "config.yaml");
+        break;
+    case MESSAGE_TTY_OPEN:
+        q->tty_open.program = TTY_SHELL;
+        q->tty_open.cols = 80;
+        q->tty_open.rows = 24;
+        strcpy(q->tty_open.run_id, "run-1");
+        break;
+    case MESSAGE_TTY_JOIN:
+        strcpy(q->tty_join.run_id, "run-1");
         break;
     default:
         break;
@@ -175,6 +188,23 @@ static const struct {
     {"locate: agent", MESSAGE_RUN_LOCATE, AT(run_locate.agent) + 20, 'x'},
     {"locate: model", MESSAGE_RUN_LOCATE, AT(run_locate.model) + 20, 'x'},
     {"locate: reserved", MESSAGE_RUN_LOCATE, AT(run_locate.reserved) + 3, 1},
+    {"terminal: program 0", MESSAGE_TTY_OPEN, AT(tty_open.program), 0},
+    {"terminal: program past the end", MESSAGE_TTY_OPEN, AT(tty_open.program), TTY_PROGRAMS},
+    {"terminal: program far past", MESSAGE_TTY_OPEN, AT(tty_open.program) + 3, 0x80},
+    {"terminal: no columns", MESSAGE_TTY_OPEN, AT(tty_open.cols), 0},
+    {"terminal: columns", MESSAGE_TTY_OPEN, AT(tty_open.cols) + 1, 0x80},
+    {"terminal: no rows", MESSAGE_TTY_OPEN, AT(tty_open.rows), 0},
+    {"terminal: rows", MESSAGE_TTY_OPEN, AT(tty_open.rows) + 1, 4},
+    {"terminal: run after NUL", MESSAGE_TTY_OPEN, AT(tty_open.run_id) + 10, 'x'},
+    {"terminal: directory after NUL", MESSAGE_TTY_OPEN, AT(tty_open.workdir) + 1, 'x'},
+    {"terminal: message after NUL", MESSAGE_TTY_OPEN, AT(tty_open.message) + 1, 'x'},
+    {"terminal: last byte", MESSAGE_TTY_OPEN,
+     AT(tty_open.message) + MESSAGE_TTY_TEXT - 1, 'x'},
+    {"terminal: reserved", MESSAGE_TTY_OPEN, AT(tty_open.reserved), 1},
+    {"terminal: last reserved", MESSAGE_TTY_OPEN, AT(tty_open.reserved) + 6, 1},
+    {"join: run after NUL", MESSAGE_TTY_JOIN, AT(tty_join.run_id) + 10, 'x'},
+    {"join: reserved", MESSAGE_TTY_JOIN, AT(tty_join.reserved) + 6, 1},
+    {"end: reserved", MESSAGE_TTY_END, AT(tty_end.reserved) + 3, 1},
 };
 
 static void
@@ -337,6 +367,70 @@ hosted_refuses_changes(void **state)
     f->b.config.hosted = 0;
 }
 
+/* With the switch on. Each text overwrites what make_request put there. */
+static const struct {
+    const char *label;
+    uint16_t type;
+    size_t at;
+    const char *text;
+    enum answer_status status;
+} tty_refused[] = {
+    {"no run", MESSAGE_TTY_OPEN, AT(tty_open.run_id), "", ANSWER_REFUSED},
+    {"an option as run", MESSAGE_TTY_OPEN, AT(tty_open.run_id), "--all", ANSWER_REFUSED},
+    {"a path as run", MESSAGE_TTY_OPEN, AT(tty_open.run_id), "../..", ANSWER_REFUSED},
+    {"an option as directory", MESSAGE_TTY_OPEN, AT(tty_open.workdir), "--user", ANSWER_REFUSED},
+    {"a relative directory", MESSAGE_TTY_OPEN, AT(tty_open.workdir), "a/b", ANSWER_REFUSED},
+    {"a control byte", MESSAGE_TTY_OPEN, AT(tty_open.workdir), "/a\nb", ANSWER_REFUSED},
+    {"a shell with words", MESSAGE_TTY_OPEN, AT(tty_open.message), "-c id", ANSWER_REFUSED},
+    {"a shell with a prompt", MESSAGE_TTY_OPEN, AT(tty_open.message), "hello", ANSWER_REFUSED},
+    {"join, nobody's session", MESSAGE_TTY_JOIN, AT(tty_join.session), "", ANSWER_NOT_FOUND},
+    {"take, attachment 0", MESSAGE_TTY_TAKE, AT(tty_ref.attachment), "", ANSWER_NOT_FOUND},
+    {"take, not ours", MESSAGE_TTY_TAKE, AT(tty_ref.attachment), "\1", ANSWER_NOT_FOUND},
+    {"leave, not ours", MESSAGE_TTY_LEAVE, AT(tty_ref.attachment), "\1", ANSWER_NOT_FOUND},
+    {"end, no such", MESSAGE_TTY_END, AT(tty_end.number), "\1", ANSWER_NOT_FOUND},
+};
+
+static void
+terminals_are_refused_and_answered(void **state)
+{
+    struct fixture *f = *state;
+
+    f->b.config.terminal = 1;
+    for (size_t i = 0; i < sizeof tty_refused / sizeof tty_refused[0]; i++) {
+        union any_request q;
+        const struct answer_plain *a;
+
+        make_request(tty_refused[i].type, &q);
+        if (tty_refused[i].type != MESSAGE_TTY_END)
+            memset(q.bytes + tty_refused[i].at, 0, 8);
+        memcpy(q.bytes + tty_refused[i].at, tty_refused[i].text, strlen(tty_refused[i].text));
+        a = fixture_ask(f, tty_refused[i].type, &q, -1);
+        if (a == NULL || a->status != tty_refused[i].status)
+            fail_msg("%s: %d", tty_refused[i].label, a == NULL ? -1 : (int)a->status);
+        assert_int_equal(fixture_killed(f), 0);
+    }
+    f->b.config.terminal = 0;
+}
+
+static void
+no_terminal_when_switched_off_or_hosted(void **state)
+{
+    static const uint16_t types[] = {MESSAGE_TTY_OPEN, MESSAGE_TTY_JOIN, MESSAGE_TTY_END};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < 2 * sizeof types / sizeof types[0]; i++) {
+        union any_request q;
+        const struct answer_plain *a;
+
+        f->b.config.terminal = f->b.config.hosted = i % 2;
+        make_request(types[i / 2], &q);
+        a = fixture_ask(f, types[i / 2], &q, -1);
+        assert_non_null(a);
+        assert_int_equal(a->status, ANSWER_REFUSED);
+    }
+    f->b.config.terminal = f->b.config.hosted = 0;
+}
+
 /* A worker that asks and never reads is not read any more; every answer comes in the end. */
 static void
 unread_answers_wait_in_order(void **state)
@@ -395,6 +489,8 @@ main(void)
         cmocka_unit_test(a_message_over_the_bound_ends_the_worker),
         cmocka_unit_test(refusals_are_answered),
         cmocka_unit_test(hosted_refuses_changes),
+        cmocka_unit_test(terminals_are_refused_and_answered),
+        cmocka_unit_test(no_terminal_when_switched_off_or_hosted),
         cmocka_unit_test(unread_answers_wait_in_order),
     };
 
