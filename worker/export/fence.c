@@ -111,9 +111,9 @@ static const int allowed[] = {
     /* paths: Landlock says which */
     SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(newfstatat), SCMP_SYS(statx),
     SCMP_SYS(mkdirat), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(unlinkat),
-    /* memory, time, the end */
+    /* memory, time, the end; sysinfo: qsort() of older libcs asks how much memory there is */
     SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(futex),
-    SCMP_SYS(getrandom), SCMP_SYS(clock_gettime), SCMP_SYS(restart_syscall),
+    SCMP_SYS(sysinfo), SCMP_SYS(getrandom), SCMP_SYS(clock_gettime), SCMP_SYS(restart_syscall),
     SCMP_SYS(rt_sigreturn), SCMP_SYS(exit), SCMP_SYS(exit_group),
 #ifdef __SANITIZE_ADDRESS__
     SCMP_SYS(sigaltstack), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(gettid),
