@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import process
+from conftest import built_with_sanitizer
 from model_stub import MASTER, ModelStub
 
 BIN = os.path.join(harness.TOP, "tests", "e2e", "assistant", "node_modules", "opencode-linux-x64",
@@ -227,10 +228,10 @@ def check_no_key(a, seen=()):
         if "worker" in name:
             assert text == "", "a worker has an environment"
     assert in_environments >= 1
-    for pid in a.server.workers():
-        assert not found_in_memory(pid, canaries), "in a worker's memory"
-    if os.geteuid() == 0:  # the search finds what is there
-        assert found_in_memory(a.server.broker(), a.stub.keys)
+    if os.geteuid() == 0 and not built_with_sanitizer():  # whose memory is terabytes
+        for pid in a.server.workers():
+            assert not found_in_memory(pid, canaries), "in a worker's memory"
+        assert found_in_memory(a.server.broker(), a.stub.keys), "the search finds nothing"
     for text in [a.server.log, "\n".join(a.server.out), json.dumps(a.place.calls()), *seen]:
         assert not [c for c in canaries if c in text]
 
