@@ -188,15 +188,31 @@ ignore_signals(void)
         log_die("PR_SET_PDEATHSIG: %s", strerror(errno));
 }
 
+static int
+compare_nothing(const void *a, const void *b)
+{
+    return 0;
+}
+
+/* What the C library asks of the system only once: it must do so before the sandbox. */
+static void
+warm_up_libc(void)
+{
+    static char items[2][4096];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    gmtime_r(&now, &tm);                                     /* reads the zone file */
+    qsort(items, 2, sizeof(items[0]), compare_nothing); /* asks how much memory there is */
+}
+
 /* Everything that opens files or loads code, before that becomes impossible. */
 static void
 set_up(void)
 {
-    time_t now = time(NULL);
-    struct tm tm;
     int error;
 
-    gmtime_r(&now, &tm); /* reads the zone file on its first call */
+    warm_up_libc();
     worker.loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
     if (!worker.loop)
         log_die("no event loop");

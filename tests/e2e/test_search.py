@@ -87,3 +87,15 @@ def test_connection_report(start):
     assert report["allowedOrigins"] == ["https://bench.example.org:443"]
     assert report["basePath"] == (harness.BASE_PATH or "/") and report["origin"] is None
     assert TOKEN not in json.dumps(report)
+
+
+def test_sorting_many_runs_asks_nothing_of_the_system(start, place):
+    """The C library's sort asks once how much memory there is, which a worker may not."""
+    for i in range(300):
+        dialog(place, "t%03d" % (i * 7 % 300), "many-%03d" % (i * 11 % 300), [],
+               "2026-01-01T00:%02d:%02d.000000Z" % (i * 13 % 60, i * 17 % 60))
+    server = start({"SSEBENCH_WEBUI_WORKERS": "1"})
+    worker = server.workers()
+    for query in ("", "?limit=300&sort=task", "?limit=300&sort=started&order=asc"):
+        assert len(server.json("/api/containers" + query)["containers"]) >= 300
+    assert server.workers() == worker
