@@ -96,6 +96,6 @@ def test_sorting_many_runs_asks_nothing_of_the_system(start, place):
                "2026-01-01T00:%02d:%02d.000000Z" % (i * 13 % 60, i * 17 % 60))
     server = start({"SSEBENCH_WEBUI_WORKERS": "1"})
     worker = server.workers()
-    for query in ("", "?limit=300&sort=task", "?limit=300&sort=started&order=asc"):
+    for query in ("", "?limit=300&sort=task", "?limit=300&sort=created&order=asc"):
         assert len(server.json("/api/containers" + query)["containers"]) >= 300
     assert server.workers() == worker
