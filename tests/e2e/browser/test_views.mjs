@@ -48,7 +48,7 @@ test("search over all dialogs leads to the entry", async (t) => {
     await page.getByLabel("Search the dialogs of all runs").fill("test");
     await page.keyboard.press("Enter");
     await page.locator(".hit").first().waitFor();
-    await page.waitForFunction(() => /hits? in \d+ of \d+ runs?/.test(document.querySelector(".search-line")?.textContent ?? ""));
+    await page.waitForFunction(() => /hits?; \d+ of \d+ runs? read/.test(document.querySelector(".search-line")?.textContent ?? ""));
     await shots(page, "search");
     await assertAccessible(page, "search");
     await page.locator(".hit").first().click();

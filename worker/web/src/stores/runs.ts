@@ -5,7 +5,7 @@ import { ApiError, errorText, getDocument } from "../lib/api";
 import { route, setQuery } from "../lib/route";
 import type { Run, RunList } from "../protocol";
 import { ONE_RUN, RUN_LIST } from "../protocol";
-import { openRunning, recents, remember } from "./opened";
+import { known, openIds, openRunning, recents, remember } from "./opened";
 
 const PAGE = 200;
 const REFRESH_MS = 4_000;
@@ -170,6 +170,21 @@ export function watchRuns(): () => void {
         stopEffect();
         clearInterval(timer);
     };
+}
+
+/** True when the open runs that no view listed were asked for. */
+export const openAsked = signal(false);
+
+/** Learn about the open runs that no view listed: the newest in one request, older ones by ID. */
+export async function learnOpen(): Promise<void> {
+    const unknown = () => openIds.peek().filter((id) => !known.peek().has(id));
+    try {
+        if (unknown().length > 0) remember((await getDocument(RUN_LIST, `containers?limit=${PAGE}&offset=0&sort=created&order=desc`)).containers);
+        for (const id of unknown()) await findRun(id);
+        openAsked.value = true;
+    } catch {
+        // The views say what is wrong with the connection.
+    }
 }
 
 /** One run by its ID; null when there is none. */

@@ -37,7 +37,7 @@ function lines(server: ConnectionReport | null): Line[] {
             fix: server && withoutDefaultPort(server.host) !== withoutDefaultPort(location.host) ? `A proxy changes Host. Let it pass the one it received (nginx: proxy_set_header Host $http_host), or list ${location.origin} in SSEBENCH_WEBUI_CORS_ORIGINS.` : null },
         { name: "Scheme", page: scheme, server: server?.scheme ?? null,
             fix: server && server.scheme !== scheme ? `A proxy ends TLS. List ${location.origin} in SSEBENCH_WEBUI_CORS_ORIGINS if requests are refused for their Origin.` : null },
-        { name: "Base path", page: base, server: server?.basePath ?? null,
+        { name: "Base path", page: base.replace(/\/$/, "") || "/", server: server?.basePath ?? null,
             fix: server && server.basePath.replace(/\/$/, "") !== base.replace(/\/$/, "") ? `Start the server with SSEBENCH_WEBUI_BASE_PATH=${base.replace(/\/$/, "") || "/"}, or let the proxy pass the path unchanged.` : null },
         { name: "Token", page: token.value === null ? "none held" : "held by this tab", server: server ? (server.tokenRequired ? "asked for" : "not asked for") : null, fix: null },
     ];

@@ -87,7 +87,7 @@ export function LaunchView() {
     const [busy, setBusy] = useState(false);
     const [outcomes, setOutcomes] = useState<readonly Outcome[]>([]);
     const panel = useRef<HTMLDivElement>(null);
-    useEffect(() => void wizard.loadChoices(), []);
+    useEffect(() => void (isHosted.value || wizard.loadChoices()), []);
     const step = wizard.step.value, last = step === wizard.STEPS.length - 1;
     const ok = wizard.valid.value[step] === true;
     const move = (by: number) => {

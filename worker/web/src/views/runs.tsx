@@ -68,7 +68,7 @@ function Filters() {
     const [more, setMore] = useState(false);
     return (
         <div class="filters">
-            <SearchField value={filters.q} onValue={(q) => setFilter("q", q)} label="Search runs" placeholder="Search task, model, agent, ID" />
+            <SearchField value={filters.q} onValue={(q) => setFilter("q", q)} label="Search runs" placeholder="Task, model, agent, ID" />
             <StateTabs />
             <Button class="narrow-only" label="Filters" pressed={more} onClick={() => setMore(!more)} />
             <div class={`choices ${more ? "shown" : ""}`}>

@@ -39,7 +39,7 @@ export function SearchView() {
             </form>
             {error && <Notice tone="bad">{error}</Notice>}
             {asked && <p class="search-line dim" role="status">
-                {plural(hits.length, "hit")}{total > 0 && ` in ${scanned} of ${plural(total, "run")}`}{busy ? " …" : complete ? "" : ": the time or the number of hits ran out before all runs were read"}
+                {plural(hits.length, "hit")}{total > 0 && `; ${scanned} of ${plural(total, "run")} read`}{busy ? " …" : complete ? "" : ": the time or the number of hits ran out before all runs were read"}
             </p>}
             <div class="search-results" tabIndex={0} role="region" aria-label="Results">
                 {!asked ? <Blank title="Search in what the agents said and did">Tool calls and their results included; newest runs first.</Blank>

@@ -63,7 +63,7 @@ function ApiKey() {
             <div class="key-row">
                 <input id="api-key" type={(shown ? "text" : "password") as "password"} value={text} autocomplete="off" spellcheck={false} placeholder="sk-ant-…" onInput={(event) => setText(event.currentTarget.value)} />
                 <Button label={shown ? "Hide" : "Show"} onClick={() => setShown(!shown)} />
-                <Button type="submit" kind="primary" label={saved ? "Saved" : "Save"} disabled={saved} />
+                <Button type="submit" kind="primary" label={saved && text ? "Saved" : "Save"} disabled={saved} />
             </div>
             <p class="dim">Only needed for runs without a model of their own. It is kept unencrypted in this browser's local storage, where every page of this address can read it, and is sent to the assistant inside a run when a conversation starts.</p>
         </form>

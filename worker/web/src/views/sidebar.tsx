@@ -1,6 +1,7 @@
 // The sidebar: where one can go, which launches and runs are open, how the connection is.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { locked } from "../lib/api";
 import { address, route } from "../lib/route";
 import { helpOpen } from "../lib/keys";
 import type { IconName } from "../parts/icons";
@@ -11,6 +12,7 @@ import type { Run } from "../protocol";
 import type { LaunchEntry } from "../stores/launches";
 import { cancel, clear, launches } from "../stores/launches";
 import { known, openIds } from "../stores/opened";
+import { learnOpen, openAsked } from "../stores/runs";
 import { change, settings } from "../stores/settings";
 import { health, isHosted } from "../stores/session";
 import { ConnectionMark } from "./connection-mark";
@@ -68,7 +70,7 @@ function RunItem({ id, onDetach }: { id: string; onDetach: (run: Run) => void })
     const current = route.value.path[0] === "runs" && route.value.path[1] === id;
     const close = () => (run?.status === "running" && !isHosted.value ? onDetach(run) : detach(id));
     return <Item href={address(["runs", id])} kind={run?.source === "results" ? "finished" : run?.status ?? "unknown"} title={run?.taskId ?? id} current={current}
-        text={run ? `${statusWord(run)} · ${run.referenceRun ? "reference" : run.model} · ${run.agent}` : "not loaded yet"} action="Detach" onAction={close} />;
+        text={run ? `${statusWord(run)} · ${run.referenceRun ? "reference" : run.model} · ${run.agent}` : openAsked.value ? "not listed" : "not loaded yet"} action="Detach" onAction={close} />;
 }
 
 function ThemeSwitch() {
@@ -80,6 +82,12 @@ function ThemeSwitch() {
 
 export function Sidebar({ open, onClose }: { open: boolean; onClose: () => void }) {
     const [detaching, setDetaching] = useState<Run | null>(null);
+    useEffect(() => {
+        if (locked.value) return;
+        // A view that lists runs is given the time to do so.
+        const timer = setTimeout(() => void learnOpen(), 300);
+        return () => clearTimeout(timer);
+    }, [locked.value]);
     const pending = [...launches.value.values()].filter((entry) => entry.state?.status !== "running");
     return (
         <>
