@@ -153,7 +153,11 @@ class Front:
             [find(program)] + [a.format(**values) for a in arguments], cwd=self.dir,
             env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": self.dir},
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        process.wait_for(self.answers, 30, name)
+        try:
+            process.wait_for(self.answers, 30, name)
+        except AssertionError:
+            self.close()
+            raise
 
     def answers(self):
         assert self.process.poll() is None, open(self.dir + "/out").read()
@@ -172,6 +176,16 @@ class Front:
             self.process.wait(15)
         self.log.close()
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def start(name, to):
+    """A free port may be somebody else's a moment later: a few attempts."""
+    for attempt in range(5):
+        try:
+            return Front(name, to)
+        except AssertionError:
+            if attempt == 4:
+                raise
 
 
 # --- an independent reading of what was forwarded -------------------------------------------------

@@ -26,7 +26,7 @@ VERDICTS = {
     # nobody is harmed
     "descriptors_from_broker": "worker-malformed worker=1 message=RUNS_LIST",
     "log_flood": "attempt name=log_flood result=0|log-dropped",
-    "stderr_flood": "yyyyyyyy",
+    "stderr_flood": "worker.1 yyyyyyyy",
     "forged_line": "attempt name=forged_line", "ready_again": "attempt name=ready_again",
     "scribble": "attempt name=scribble result=0",
     "take_every_connection": "attempt name=take_every_connection result=",
@@ -65,6 +65,7 @@ def test_attempt(name, uid, monkeypatch):
     if uid is not None and os.geteuid() != 0:
         pytest.skip("needs root, to act as another account")
     monkeypatch.setattr(harness, "SERVER", os.path.join(BUILD, "ssebench-webui"))
+    monkeypatch.setattr(harness, "BUILD", BUILD)
     place = harness.Place(demo=False)
     if uid is not None:
         place.give_to(uid, uid)

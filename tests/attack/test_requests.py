@@ -154,7 +154,7 @@ def front(request, guarded):
     if fronts.find(fronts.FRONTS[request.param][0]) is None:
         pytest.skip("%s is not installed" % fronts.FRONTS[request.param][0])
     tap = fronts.Tap(guarded.address)
-    f = fronts.Front(request.param, tap.port)
+    f = fronts.start(request.param, tap.port)
     f.tap, f.name = tap, request.param
     yield f
     f.close()
@@ -195,7 +195,8 @@ def agree(streams):
         statuses = [s for s in fronts.statuses_in(got, methods) if s >= 200]
         assert len(statuses) <= len(asked), (asked, statuses, "more answers than requests")
         if len(statuses) < len(asked):
-            assert statuses and statuses[-1] >= 400, (asked, statuses)
+            # Refused and closed; or the proxy broke off in a body that it could not read.
+            assert not statuses or statuses[-1] >= 400, (asked, statuses)
         for (line, fields), status in zip(asked, statuses):
             if status < 300 and b"/api" in line:
                 assert allowed(line, fields), (line, fields, status)
