@@ -5,7 +5,7 @@ build=${SSEBENCH_BUILD:-$top/build}
 
 to_build="meson ninja-build pkg-config gcc libc6-dev libwebsockets-dev libwebsockets-evlib-ev libev-dev
 libevent-dev libyajl-dev libseccomp-dev libssl-dev zlib1g-dev libyaml-dev libhttp-parser-dev python3"
-to_test="libcmocka-dev python3-pytest python3-websocket chromium procps curl"
+to_test="libcmocka-dev python3-pytest python3-pytest-rerunfailures python3-websocket chromium procps curl"
 
 say() {
     printf '%s\n' "$*" >&2
