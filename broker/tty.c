@@ -87,6 +87,7 @@ tty_free(struct tty *t)
 {
     struct ttys *all = t->all;
 
+    tty_record_end(t);
     LIST_REMOVE(t, link);
     all->n_ttys--;
     if (t->drain != NULL)
@@ -165,6 +166,7 @@ on_exit_status(void *ctx, int exit_status)
     struct tty *t = ctx;
 
     t->child = NULL;
+    t->exited = true;
     t->exit_status = exit_status;
     for (unsigned i = 0; i < LIMIT_TTY_VIEWERS; i++)
         if (t->attachments[i].id != 0)
@@ -321,8 +323,14 @@ tty_new(struct ttys *all, const struct request_tty_open *q)
 int
 tty_start(struct tty *t, const struct request_tty_open *q, char *error)
 {
-    int r = tty_spawn(t, q, on_exit_status, error);
+    int r = t->all->broker->config.record ? tty_record_start(t, q->cols, q->rows) : 0;
 
+    if (r < 0) { /* no shell that should be on record and is not */
+        snprintf(error, MESSAGE_ERROR_SIZE, "it cannot be recorded: %s", strerror(-r));
+        tty_free(t);
+        return r;
+    }
+    r = tty_spawn(t, q, on_exit_status, error);
     if (r == 0)
         r = make_events(t);
     if (r == 0) {

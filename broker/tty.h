@@ -19,8 +19,10 @@
 #include "common/tty_ring.h"
 
 struct broker;
+struct buf;
 struct child;
 struct event;
+struct recording;
 
 /* NULL: no memory. */
 struct ttys *
@@ -58,6 +60,7 @@ struct tty {
     int master, ring;
     struct tty_ring_head head; /* while the broker is the ring's writer */
     struct child *child;       /* NULL: ended */
+    bool exited;
     int exit_status;
     bool ending;  /* we end it: nobody comes back */
     bool taken;   /* somebody knows its session id */
@@ -70,6 +73,7 @@ struct tty {
     struct ask take_ask;  /* waits for the reader to leave */
     uint64_t taker;       /* its attachment; 0: none */
     struct event *drain, *rest, *take_limit;
+    struct recording *recording; /* NULL: none */
 };
 
 struct ttys {
@@ -113,6 +117,16 @@ tty_detach(struct tty *t, struct attachment *a);
 int
 tty_spawn(struct tty *t, const struct request_tty_open *q, void (*on_exit)(void *, int),
           char *error);
+
+/* broker/tty_record.c: begin a recording, if that is switched on. 0 or -errno; tty_record_end
+ * is due either way: it writes the rest. */
+int
+tty_record_start(struct tty *t, unsigned cols, unsigned rows);
+void
+tty_record_end(struct tty *t);
+/* Any bytes as the inside of a JSON string; what is no UTF-8 becomes U+FFFD. */
+void
+tty_record_escape(struct buf *out, const char *text, size_t len);
 
 /* broker/tty_inside.c: find the session's processes in the container, and end them. */
 void

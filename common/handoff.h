@@ -57,7 +57,8 @@ struct worker_config {
 struct broker_config {
     uint32_t version;
     uint32_t n_workers;
-    uint8_t hosted, terminal, log_level, reserved;
+    uint8_t hosted, terminal, log_level;
+    uint8_t record; /* terminals, into the state directory */
     uint32_t drop_uid, drop_gid;   /* (uint32_t)-1: stay who we are */
     char cli[HANDOFF_PATH];        /* SSEBENCH_CLI, words split on white space */
     char checkout[HANDOFF_PATH];   /* SSEBENCH_PATH, absolute */

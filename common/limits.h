@@ -122,6 +122,8 @@
 #define LIMIT_TTY_DRAIN_MS 100u          /* unwatched output: 64 KiB each time, then rest */
 #define LIMIT_TTY_TAKE_MS 2000u          /* the reader before must have left by then */
 #define LIMIT_TTY_INSIDE_MS 20000u       /* a call that looks for processes in a container */
+#define LIMIT_TTY_RECORD_MS 100u         /* between two looks of a recording at the ring */
+#define LIMIT_TTY_RECORDING (64u * 1024u * 1024u) /* bytes of a recording, its last mark aside */
 #define LIMIT_TTY_STOP_MS 3000u          /* of the broker's stop, for ending them inside */
 
 /* --- processes ------------------------------------------------------------------------------- */

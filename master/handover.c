@@ -159,6 +159,7 @@ fill_broker(const struct settings *s, const struct account *a, struct broker_con
     c->n_workers = s->workers;
     c->hosted = s->hosted;
     c->terminal = s->terminal && !s->hosted;
+    c->record = s->record;
     c->log_level = (uint8_t)s->log_level;
     c->drop_uid = a->broker_uid;
     c->drop_gid = a->broker_gid;

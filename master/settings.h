@@ -55,7 +55,7 @@ struct settings {
     uint32_t log_level; /* enum log_level */
     uint32_t pty_interval_ms;
     uint32_t pty_orphan_ms;
-    bool terminal, hosted, peers_any, pty_cleanup;
+    bool terminal, hosted, record, peers_any, pty_cleanup;
     char host[SETTINGS_HOST_SIZE];
     char token[POLICY_TOKEN_MAX]; /* "": none. Wiped by handover_new */
     char token_file[HANDOFF_PATH];

@@ -39,6 +39,8 @@ static const struct setting table[] = {
      "comma-separated; `unix` for those that come by a socket file."},
     {"SSEBENCH_WEBUI_TERMINAL", SETTING_FLAG, false, AT(terminal), 0, 0, "1", NULL,
      "Allow a shell in a run's container."},
+    {"SSEBENCH_WEBUI_RECORD", SETTING_FLAG, false, AT(record), 0, 0, "0", NULL,
+     "Record the output of terminals in the state directory."},
     {"SSEBENCH_WEBUI_HOSTED", SETTING_FLAG, false, AT(hosted), 0, 0, "0", NULL,
      "Only show runs: no launch, stop, remove, shell or assistant."},
     {"SSEBENCH_WEBUI_BASE_PATH", SETTING_BASE, false, AT(base_path), 0, ROOM(base_path),

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import signal
+import stat
 import time
 
 import pytest
@@ -439,3 +440,112 @@ def test_stop_of_the_server(stage):
     s.to_end()
     assert s.closed[0] == 1001
     assert not process.alive(pid)
+
+
+# --- recordings ------------------------------------------------------------------------------------
+
+def recordings(place):
+    folder = os.path.join(place.state, "recordings")
+    return sorted(os.path.join(folder, n) for n in os.listdir(folder)) if os.path.isdir(
+        folder) else []
+
+
+def read_recording(path):
+    """Header and events of an asciicast v2 file, each line whole and in the order of time."""
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    with open(path, encoding="utf-8") as f:
+        lines = [json.loads(line) for line in f]
+    header, events = lines[0], lines[1:]
+    assert header["version"] == 2 and abs(header["timestamp"] - time.time()) < 120
+    assert all(len(e) == 3 and isinstance(e[2], str) for e in events)
+    assert [e[0] for e in events] == sorted(e[0] for e in events)
+    return header, events
+
+
+def played(events, kind="o"):
+    return "".join(e[2] for e in events if e[1] == kind)
+
+
+def test_recording_is_off_by_default(place, stage):
+    s = Screen(stage(), "/api/pty/t1")
+    s.type("exit\r")
+    s.to_end()
+    assert recordings(place) == []
+
+
+def test_recording(place, stage):
+    server = stage({"SSEBENCH_WEBUI_RECORD": "1"})
+    s = Screen(server, "/api/pty/t1?mode=binary&cols=100&rows=30")
+    s.shows(r"[$#] ")
+    s.resize(120, 40)
+    s.type("stty -echo; echo ready-$((1+1))\r")
+    s.shows("ready-2")
+    s.type("read secret; printf '\\377\\033[1m\"\\\\\\177€'; sleep 0.3; printf '\\342\\202'; "
+           "sleep 0.5; printf '\\254 cut-%d\\n' $((1+1)); exit 6\r")
+    s.type("password-nobody-sees\r")
+    s.to_end()
+    wait_sessions(server, 0)
+    [path] = recordings(place)
+    assert re.fullmatch(r"\d{8}T\d{6}Z-t1\.cast", os.path.basename(path))
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+    header, events = read_recording(path)
+    assert (header["width"], header["height"]) == (100, 30)
+    assert header["title"] == "t1" and header["command"] == "bash"
+    assert played(events) == s.output.decode("utf-8", "replace")
+    assert "\ufffd\x1b[1m\"\\\x7f€€ cut-2" in played(events)
+    assert "nobody-sees" not in played(events)
+    assert played(events, "r") == "120x40" and played(events, "m") == "exit 6"
+
+
+def test_recording_goes_on_unwatched_and_over_a_killed_worker(place, stage):
+    server = stage({"SSEBENCH_WEBUI_RECORD": "1"})
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    session = s.first("session")["id"]
+    shell_pid(s)
+    for worker in server.workers():
+        os.kill(worker, signal.SIGKILL)
+    s.to_end()
+    process.wait_for(lambda: len(server.workers()) == 2, what="new workers")
+    again = Screen(server, "/api/pty/t1?mode=binary&session=" + session)
+    again.type("sleep 0.7; echo alone-$((1+1))\r")
+    again.shows("sleep 0.7")
+    again.close()
+    [path] = recordings(place)
+    process.wait_for(lambda: "alone-2" in played(read_recording(path)[1]), what="its output")
+    assert len(re.findall(r"pid=\d+=", played(read_recording(path)[1]))) == 1
+
+
+def test_recording_of_a_flood_has_gaps(place, stage):
+    server = stage({"SSEBENCH_WEBUI_RECORD": "1"})
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    s.raw(b"stty -echo; seq -f 'line %.0f' 500000; echo done-$((40+2)); exit\n")
+    s.to_end()
+    wait_sessions(server, 0)
+    [path] = recordings(place)
+    header, events = read_recording(path)
+    assert os.path.getsize(path) < 65 << 20
+    lost = sum(int(e[2].split()[0]) for e in events if e[2].endswith(" bytes lost"))
+    assert lost > 0 and lost + len(played(events)) == len(s.output)
+    assert played(events)[:200] == s.output[:200].decode()
+    assert played(events).endswith("line 500000\r\ndone-42\r\nexit\r\n")
+
+
+def test_two_recordings_of_one_second(place, stage):
+    server = stage({"SSEBENCH_WEBUI_RECORD": "1"})
+    both = [Screen(server, "/api/pty/t1?mode=binary") for _ in range(4)]
+    for s in both:
+        s.first("session")
+    assert len(recordings(place)) == 4
+    for s in both:
+        s.close()
+
+
+def test_no_terminal_without_its_recording(place, stage):
+    server = stage({"SSEBENCH_WEBUI_RECORD": "1"})
+    with open(os.path.join(place.state, "recordings"), "w"):
+        pass
+    s = Screen(server, "/api/pty/t1")
+    assert s.first("error")["message"] == (
+        "Failed to start terminal: it cannot be recorded: Not a directory")
+    s.close()
+    assert place.vectors("runs exec --tty") == []
