@@ -12,6 +12,8 @@ import launch_help as lh
 import process
 from http_client import Closed
 
+pytestmark = pytest.mark.once
+
 N_LINES = 3000
 STREAM = {"lines": N_LINES, "block": 5, "pause": 0.005, "list_at": 1200, "exit": 7}
 
