@@ -9,6 +9,7 @@ import time
 import pytest
 
 import process
+from harness import STANDIN
 from http_client import Closed, Connection, head
 from ws_client import BINARY, CLOSE, PING, PONG, TEXT, WebSocket, handshake_headers
 
@@ -363,6 +364,104 @@ def test_a_slow_viewer_does_not_hold_up_the_others(live):
         assert [int(w.split()[0]) for w in got] == list(range(count))
         late = [w for w in up_to(slow, "MARK end") if "xxx" in w]
         assert late == got
+
+
+@pytest.mark.once
+def test_live_lines_are_as_written(live):
+    long_line = "€😀" * 30000
+    with live.socket() as ws:
+        live.write(b"first\r\n10%\r20%\n\x1b[31mred\x1b[0m\x1b]0;t\x07\n"
+                   b"bad \xff\xfe bytes\nnul \0\n")
+        data = long_line.encode()
+        for at in range(0, len(data), 4099):  # no divisor of a character's length
+            live.write(data[at:at + 4099])
+        live.write(b"\nMARK end\n")
+        lines = up_to(ws, "MARK end")
+    lines = lines[lines.index("first\r"):-1]
+    assert lines[:5] == ["first\r", "10%\r20%", "\x1b[31mred\x1b[0m\x1b]0;t\x07",
+                         "bad \ufffd\ufffd bytes", "nul \0"]
+    pieces = [w for w in lines[5:] if not w.startswith("[")]
+    assert "".join(pieces) == long_line and len(pieces) > 10
+    assert max(len(w.encode()) for w in pieces) <= 16 * 1024
+
+
+def wrapped(place, script):
+    """The command, with `script` in its place for `runs logs`. What SSEBENCH_CLI names then."""
+    path = os.path.join(place.top, "wrapped")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\ncase \"$1 $2\" in 'runs logs')\n%s\nesac\nexec %s \"$@\"\n"
+                % (script, STANDIN))
+    os.chmod(path, 0o755)
+    return path
+
+
+@pytest.mark.once
+def test_both_streams_and_the_exit_code_of_a_log(start, place):
+    cli = wrapped(place, "echo to out; echo to err >&2; printf 'half '; printf 'a line' >&2\n"
+                         "exit 7")
+    server = start({"SSEBENCH_CLI": cli})
+    live = LiveLog(server, place, "two-streams")
+    with live.socket() as ws:
+        messages = to_end(ws)
+        assert lines_of(messages) == ["to out", "to err", "half a line"]
+        assert messages[-1] == {"type": "end", "data": {"exitCode": 7}}
+        assert answers_ping(ws)
+    live.end()
+
+
+@pytest.mark.once
+def test_the_last_viewer_ends_the_followers_whole_group(start, place):
+    script = ("trap '' TERM INT HUP\n(sleep 987654; true) & sleep 987654 &\n"
+              "echo MARK; wait; wait")
+    server = start({"SSEBENCH_CLI": wrapped(place, script), "SSEBENCH_WEBUI_WORKERS": "1"})
+    live = LiveLog(server, place, "a-group")
+
+    def group():
+        return [p for p in process.all_pids() if "987654" in process.command(p)]
+    for end in ("the viewers leave", "the worker dies"):
+        with live.socket() as one, live.socket() as two:
+            up_to(one, "MARK")
+            up_to(two, "MARK")
+            process.wait_for(lambda: len(group()) == 2, what="one follower for both")
+            one.connection.close()
+            time.sleep(0.3)
+            assert len(group()) == 2, "the other one is watching"
+            if end == "the worker dies":
+                os.kill(server.workers()[0], 9)
+            else:
+                two.connection.close()
+            process.wait_for(lambda: not group() and not live.followers(), what=end)
+    live.end()
+
+
+@pytest.mark.once
+@pytest.mark.plain
+def test_a_viewer_that_takes_nothing_stops_the_command(start, place):
+    server = start({"SSEBENCH_WEBUI_WORKERS": "1"})
+    live = LiveLog(server, place, "stopped")
+    place.knobs(flood={"logs": 100 * 1000 * 1000})
+    worker = server.workers()[0]
+    before = process.rss_kib(worker)
+
+    def written():
+        """What the command has written so far."""
+        pids = live.followers()
+        io = dict(line.split(": ") for line in process.read(pids[-1], "io").decode().splitlines())
+        return int(io["wchar"])
+    with live.socket() as ws:
+        process.wait_for(live.followers, what="the follower")
+        time.sleep(1)
+        stopped = written()
+        time.sleep(0.5)
+        assert written() == stopped < 30 * 1000 * 1000
+        assert process.rss_kib(worker) - before < 12 * 1024
+        assert server.get("/api/health").status == 200
+        messages = to_end(ws)  # and goes on from where it stood
+        assert sum(map(len, lines_of(messages))) == 100 * 1000 * 1000
+        assert set("".join(lines_of(messages[:100]))) == {"x"}
+        assert messages[-1]["data"] == {"exitCode": 0}
+    assert process.rss_kib(worker) - before < 12 * 1024
+    live.end()
 
 
 @pytest.mark.once
