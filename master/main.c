@@ -68,9 +68,43 @@ fill_standard_fds(void)
         close(fd);
 }
 
+static bool
+is_setting(const char *name, size_t len)
+{
+    const struct setting *row;
+
+    for (size_t i = 0; (row = settings_row(i)) != NULL; i++)
+        if (strlen(row->name) == len && memcmp(row->name, name, len) == 0)
+            return true;
+    return false;
+}
+
+/* A misspelled SSEBENCH_WEBUI_HOSTED must not leave a server writable. What Kubernetes sets for
+ * a service of our name is not meant for us. */
+static void
+refuse_unknown(void)
+{
+    static const char prefix[] = "SSEBENCH_WEBUI_";
+
+    for (char **e = environ; *e != NULL; e++) {
+        size_t len = strcspn(*e, "=");
+        const char *rest = *e + sizeof prefix - 1;
+
+        if (strncmp(*e, prefix, sizeof prefix - 1) != 0 || is_setting(*e, len) ||
+            strncmp(rest, "SERVICE_", 8) == 0 || strncmp(rest, "PORT", 4) == 0)
+            continue;
+        settings_refuse(error,
+                        "Unknown setting %.*s. Unset it, or correct its name: "
+                        "ssebench-webui --help lists them.",
+                        (int)(len < 80 ? len : 80), *e);
+        refuse();
+    }
+}
+
 static void
 read_settings(void)
 {
+    refuse_unknown();
     if (settings_read(lookup_environment, &settings, error) != 0 ||
         account_choose(&settings, &account, error) != 0)
         refuse();
@@ -130,7 +164,7 @@ main(int argc, char **argv)
     if (argc > 1)
         return run_option(argv[1]);
 #ifdef SSEBENCH_PRISONER
-    if (getenv("SSEBENCH_WEBUI_PRISONER") == NULL) {
+    if (getenv("SSEBENCH_PRISONER") == NULL) {
         fprintf(stderr, "[Server] Built with -Dprisoner=true, for tests/attack only.\n");
         return 1;
     }

@@ -69,7 +69,7 @@ def test_attempt(name, uid, monkeypatch):
     place = harness.Place(demo=False)
     if uid is not None:
         place.give_to(uid, uid)
-    server = harness.Server(place, {"SSEBENCH_WEBUI_PRISONER": "1"}, "/" + name, uid=uid)
+    server = harness.Server(place, {"SSEBENCH_PRISONER": "1"}, "/" + name, uid=uid)
     try:
         others = [server.pid, server.broker()]
         before = rss(others)
@@ -106,7 +106,7 @@ def test_builds_do_not_mix(wrong, tmp_path):
     shutil.copy(os.path.join(theirs, "worker", "ssebench-webui-worker"), tmp_path / "worker")
     place = harness.Place(demo=False)
     done = subprocess.run([str(tmp_path / "ssebench-webui")], capture_output=True, text=True,
-                          env={**place.env(), "PORT": "0", "SSEBENCH_WEBUI_PRISONER": "1"},
+                          env={**place.env(), "PORT": "0", "SSEBENCH_PRISONER": "1"},
                           timeout=60)
     place.close()
     assert done.returncode != 0 and "Listening on" not in done.stdout, done

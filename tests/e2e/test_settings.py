@@ -120,6 +120,17 @@ def test_check(empty):
     assert r.returncode == 1 and r.stderr.startswith("[Server] ")
 
 
+def test_a_misspelled_setting_is_refused(empty):
+    env = empty.env()
+    for name in ("SSEBENCH_WEBUI_HOSTEDD", "SSEBENCH_WEBUI_TOKNE", "SSEBENCH_WEBUI_"):
+        r = run("--check", env={**env, name: "a-value-that-may-be-a-secret"})
+        assert r.returncode == 1
+        assert r.stderr.startswith("[Server] Unknown setting %s. " % name)
+        assert "secret" not in r.stderr
+    for name in ("SSEBENCH_WEBUI_SERVICE_HOST", "SSEBENCH_WEBUI_PORT_3001_TCP", "SSEBENCH_K8S_ANY"):
+        assert run("--check", env={**env, name: "x"}).returncode == 0
+
+
 def test_busy_port(start):
     server = start()
     r = start_refused(server.place, {"PORT": str(server.address[1])})
