@@ -16,6 +16,7 @@ def main():
         return 1
     import containers
     import launch_cases
+    import real_run
     import results
     import standin_cases
     results.cases()
@@ -23,6 +24,7 @@ def main():
     with containers.Docker() as docker:
         containers.cases(docker)
         standin_cases.cases(docker)
+        real_run.cases(docker)
     return 1 if report.failed else 0
 
 

@@ -31,10 +31,10 @@ def same(got, want, what=""):
         raise AssertionError("%s: got %r, want %r" % (what, got, want))
 
 
-def call(argv, cwd="/", env=None, timeout=120):
+def call(argv, cwd="/", env=None, timeout=120, stdin=subprocess.DEVNULL):
     """(status, stdout, stderr) of a command."""
     p = subprocess.run(argv, cwd=cwd, env={**os.environ, **(env or {})}, timeout=timeout,
-                       stdin=subprocess.DEVNULL, capture_output=True)
+                       stdin=stdin, capture_output=True)
     return (p.returncode, p.stdout.decode("utf-8", "replace"),
             p.stderr.decode("utf-8", "replace"))
 
