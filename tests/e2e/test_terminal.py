@@ -9,63 +9,8 @@ import time
 import pytest
 
 import process
-from http_client import Closed
-from ws_client import BINARY, CLOSE, TEXT, Refused
-
-
-class Screen:
-    """A terminal's client. `text` is all output so far, `told` every other frame."""
-
-    def __init__(self, server, path, **more):
-        self.ws = server.websocket(path, **more)
-        self.output, self.told, self.closed = b"", [], None
-
-    def frame(self):
-        try:
-            opcode, payload = self.ws.receive()
-        except Closed:
-            self.closed = (1006, "")
-            return
-        if opcode == CLOSE:
-            self.closed = (int.from_bytes(payload[:2], "big"), payload[2:].decode())
-        elif opcode == BINARY:
-            self.output += payload
-        elif opcode == TEXT:
-            self.message(json.loads(payload))
-
-    def message(self, m):
-        if m["type"] == "output":
-            self.output += m["data"].encode()
-        else:
-            self.told.append(m)
-
-    def until(self, condition):
-        while not condition() and self.closed is None:
-            self.frame()
-        assert condition(), (self.output[-2000:], self.told, self.closed)
-
-    def shows(self, pattern):
-        self.until(lambda: re.search(pattern.encode(), self.output))
-        return re.search(pattern.encode(), self.output)
-
-    def first(self, kind):
-        self.until(lambda: [m for m in self.told if m["type"] == kind])
-        return [m for m in self.told if m["type"] == kind][0]
-
-    def to_end(self):
-        self.until(lambda: self.closed is not None)
-
-    def type(self, text):
-        self.ws.send_json({"type": "input", "data": text})
-
-    def raw(self, data):
-        self.ws.send_frame(BINARY, data)
-
-    def resize(self, cols, rows):
-        self.ws.send_json({"type": "resize", "cols": cols, "rows": rows})
-
-    def close(self):
-        self.ws.connection.close()
+from screen import Screen
+from ws_client import CLOSE, TEXT, Refused
 
 
 def live(place, server, run_id):
@@ -480,8 +425,9 @@ def test_recording(place, stage):
     s.resize(120, 40)
     s.type("stty -echo; echo ready-$((1+1))\r")
     s.shows("ready-2")
-    s.type("read secret; printf '\\377\\033[1m\"\\\\\\177€'; sleep 0.3; printf '\\342\\202'; "
+    s.type("echo go-$((1+1)); read secret; printf '\\377\\033[1m\"\\\\\\177€'; sleep 0.3; printf '\\342\\202'; "
            "sleep 0.5; printf '\\254 cut-%d\\n' $((1+1)); exit 6\r")
+    s.shows("go-2")  # before it, readline would have the line's end untranslated
     s.type("password-nobody-sees\r")
     s.to_end()
     wait_sessions(server, 0)
