@@ -19,6 +19,8 @@ from report import REAL, call, case, must, real_json, same
 TASK = "tinyjson-overflow-12"
 REGISTRY = "ghcr.io/42-b3yond-6ug/ssebench"
 AGENT = "%s/agent-reference/%s:1.1.0" % (REGISTRY, TASK)
+SIDECAR = [REGISTRY + "/agent-reference/sidecar:1.1.0",
+           "%s/tool-sidecar/%s:1.1.0" % (REGISTRY, TASK)]
 PROXY = REGISTRY + "/litellm:1.1.0"
 SECRETS = {"LITELLM_MASTER_KEY": "sk-lab", "POSTGRES_PASSWORD": "lab"}
 LABEL = "from ssebench import stack; print(stack.config_hash())"
@@ -26,13 +28,17 @@ GRADE = {"patch_result": {"build_success": True, "pov_passed": 2, "pov_total": 2
                           "func_test_success": True, "intent_test_success": True},
          "runtime_result": {"agent_duration": 1, "agent_timeout": False,
                             "evaluator_timeout": False, "agent_exit_code": 0}}
-# What the image's own entrypoint does, as far as anybody outside sees it.
+# What the images' own entrypoints do, as far as anybody outside sees it. Of a pair only the task's
+# container has SSE_KEEP_ALIVE, only the agent's has SSE_MODEL_NAME.
 ENTRY = """#!/bin/sh
 trap 'echo stopped; exit 143' TERM
-echo "reference run of $SSE_MODEL_NAME, keep $SSE_KEEP_ALIVE, timeout $TIMEOUT"
-cat /reference/patch.diff >"$SSE_ARCHIVE/applied.diff" && echo "[reference] Applied"
+if [ -n "$SSE_MODEL_NAME" ]; then
+    echo "reference run of $SSE_MODEL_NAME, keep $SSE_KEEP_ALIVE, timeout $TIMEOUT"
+    cat /reference/patch.diff >"$SSE_ARCHIVE/applied.diff" && echo "[reference] Applied"
+    cat /grade.json >/var/lib/ssebench/results/result.json
+    [ -n "$SSE_KEEP_ALIVE" ] || { sleep 4; exit 0; }
+fi
 httpd -p 4263 -h /www
-cat /grade.json >/var/lib/ssebench/results/result.json
 while :; do sleep 0.2; done
 """
 # `docker compose up` makes the networks; all else of it is the proxy, which the stub answers for.
@@ -98,8 +104,9 @@ class World:
         self.place = harness.Place()
         self.plugin = os.path.join(self.place.home, ".docker", "cli-plugins", "docker-compose")
         self.proxy, self.server = Proxy(), None
-        for image in (AGENT, PROXY):
+        for image in (AGENT, PROXY, *SIDECAR):
             call(["docker", "image", "rm", "--force", image])
+        call(["docker", "volume", "prune", "--all", "--force"])
 
     def start(self, **env):
         self.stop()
@@ -120,8 +127,8 @@ class World:
             call(["docker", "network", "rm", name])
         self.place.close()
 
-    def launch(self):
-        body = {"task": TASK, "agent": "reference", "mode": "sandbox", "source": "local"}
+    def launch(self, mode="sandbox"):
+        body = {"task": TASK, "agent": "reference", "mode": mode, "source": "local"}
         r = lh.post(self.server, "", body)
         same(r.status, 200, "launch: " + r.text)
         return r.json()["launch_id"]
@@ -148,7 +155,8 @@ class World:
         shutil.copytree(task, os.path.join(folder, "ssebench"))
         write(os.path.join(folder, "grade.json"), json.dumps(GRADE))
         write(os.path.join(folder, "entrypoint"), ENTRY, 0o755)
-        make_image(folder, AGENT, "ENV PATH=/bin", 'ENTRYPOINT ["/entrypoint"]')
+        for image in (AGENT, *SIDECAR):
+            make_image(folder, image, "ENV PATH=/bin", 'ENTRYPOINT ["/entrypoint"]')
 
 
 def no_secrets(world):
@@ -210,6 +218,34 @@ def whole_run(world):
                      ["results"] or None, 20, "its results alone are left")
 
 
+def pair(world):
+    """Sidecar mode: the command ends with the agent, the task's container stays and is the run."""
+    launch_id = world.launch("sidecar")
+    ended = lh.wait_end(world.server, launch_id, 120)
+    lines = lh.logs(world.server, launch_id)
+    same(ended["exitCode"], 0, "the end: %r" % lines[-6:])
+    same(lh.wait_status(world.server, launch_id, "running", 60)["containerId"], launch_id, "ID")
+    for wanted in ("reference run of none, keep , timeout 3600", "[reference] Applied",
+                   "Grade: passed"):
+        assert wanted in lines, (wanted, lines)
+    same(listed(launch_id), ["running"], "the command's list")
+    for verb, left in (("stop", ["exited"]), ("remove", [])):
+        same(world.server.post("/api/containers/%s/%s" % (launch_id, verb)).status, 200, verb)
+        same(listed(launch_id), left, verb)
+    # The command's own leavings: its `runs remove` knows the labelled container alone.
+    same(must(["docker", "ps", "--all", "--format", "{{.Image}} {{.State}}"]),
+         SIDECAR[0] + " exited\n", "the agent's container")
+    volumes = must(["docker", "volume", "ls", "--quiet"]).split()
+    same(sorted(v.rpartition("-")[2] for v in volumes), ["sockets", "source"], "volumes")
+    world.docker.clear()
+    must(["docker", "volume", "rm", *volumes])
+
+
+def listed(launch_id):
+    return [r["state"] for r in real_json("runs", "list", "--json")["runs"]
+            if r["run_id"] == launch_id]
+
+
 def cancel(world, launch_id, code):
     before = time.monotonic()
     r = lh.post(world.server, "/cancel", {"launch_id": launch_id})
@@ -219,11 +255,6 @@ def cancel(world, launch_id, code):
     same((ended["status"], ended["error"], ended["exitCode"]),
          ("failed", "Cancelled by user", code), "the end")
     process.wait_for(lambda: lh.keepers() == [] or None, 20, "no keeper is left")
-
-
-def listed(launch_id):
-    return [r["state"] for r in real_json("runs", "list", "--json")["runs"]
-            if r["run_id"] == launch_id]
 
 
 def cancel_waiting(world):
@@ -277,6 +308,7 @@ def cancel_started(world):
 CASES = [("without the proxy's keys", no_secrets), ("without the proxy's image", no_proxy_image),
          ("without docker compose", no_compose), ("without the task's image", no_agent_image),
          ("launching, running, stopped, graded", whole_run),
+         ("sidecar, graded, stopped, removed", pair),
          ("cancel while it waits for the proxy", cancel_waiting),
          ("cancel while it pulls", cancel_pulling),
          ("cancel while its container runs, unlisted", cancel_started)]
