@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """What watching a run costs: from an entry in its file to the client, and what the rest waits.
 
-    SSEBENCH_BUILD=build tests/bench/bench_feed.py [part ...]      parts: push idle past diff log
+    SSEBENCH_BUILD=build tests/bench/bench_feed.py [part ...]      parts: push quiet poll idle
+                                                                          past diff log
 """
 import json
 import os
+import random
 import resource
 import select
 import socket
@@ -140,10 +142,82 @@ def push(viewers, rounds):
           "p50 %.2f ms, p99 %.2f ms" % (viewers, rounds, percentile(times, .5),
                                         percentile(times, .99), max(times),
                                         percentile(last, .5), percentile(last, .99)))
-    if viewers == 1:
-        rest(65, sockets)
-        print("push after a quiet minute: %.2f ms" % max(broadcast(world, poller, by_fd)))
     world.close()
+
+
+def seen(poller, by_fd, add):
+    """Milliseconds from the entry until the viewer has it."""
+    begun = time.perf_counter()
+    mark, tail = add(), b""
+    while mark not in tail:
+        for fd, _ in poller.poll(30):
+            data = by_fd[fd].recv(65536)
+            assert data, "a viewer was closed"
+            tail = tail[-64:] + data
+    return (time.perf_counter() - begun) * 1000
+
+
+class Distant:
+    """A run whose directory is outside the server's: its daemon alone has the dialog."""
+
+    def __init__(self):
+        self.place, self.liar, self.lines = harness.Place(), Liar(), []
+        elsewhere = os.path.join(self.place.top, "elsewhere")
+        os.makedirs(elsewhere)
+        self.liar.say = {"/version": answer('{"version":"1"}'), "/project": answer('{"id":"t"}'),
+                         "/files": answer('{"files":[]}'), "/diff": answer('{"diff":""}'),
+                         "/result": answer('{"available":false}'), "/agent/dialog": self.dialog}
+        self.place.knobs(rubbish={"endpoint": self.liar.url + "\n"}, extra=[{
+            "id": RUN, "name": RUN, "state": "running", "task": "t", "model": "m", "agent": "a",
+            "mode": "sandbox", "reference_run": False, "created_at": "2026-01-01T00:00:00Z",
+            "image": "i", "results_dir": elsewhere, "run_id": RUN}])
+        self.server = harness.Server(self.place)
+        wait_for(lambda: any(r["id"] == RUN for r in self.server.runs()), what="the run")
+        self.add()
+
+    def dialog(self, connection):
+        since = self.liar.asked[-1].partition("since=")[2]
+        entries = self.lines[int(since) + 1 if since else 0:]
+        connection.sendall(answer('{"entries":[%s]}' % ",".join(entries)))
+
+    connect, close = World.connect, World.close
+
+    def add(self):
+        self.lines.append('{"seq":%d,"type":"message","content":"entry"}' % len(self.lines))
+        return b'"lastSeq":%d}' % (len(self.lines) - 1)
+
+
+def several(worlds, label, rounds, wait):
+    """One viewer of each world; to each `rounds` entries, apart by what `wait` says."""
+    times = []
+
+    def one(world):
+        sockets = [world.connect()]
+        poller, by_fd = drain(sockets)
+        for _ in range(rounds):
+            rest(wait(), sockets)
+            times.append(seen(poller, by_fd, world.add))
+    threads = [threading.Thread(target=one, args=(w,)) for w in worlds]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    print("%s, %d entries: p50 %.2f ms, p99 %.2f ms, worst %.2f ms" % (
+        label, len(times), percentile(times, .5), percentile(times, .99), max(times)))
+    for world in worlds:
+        world.close()
+
+
+def quiet(n=20):
+    """A minute without an entry, and up to a quarter more: any moment of a long period."""
+    for world, label in ((World, "push"), (Distant, "polling")):
+        several([world() for _ in range(n)], label + " after 60 to 75 s of silence", 1,
+                lambda: random.uniform(60, 75))
+
+
+def poll():
+    """Entries at any moment of the period between two questions."""
+    several([Distant() for _ in range(4)], "polling", 50, lambda: random.uniform(0.5, 2.5))
 
 
 def idle(viewers):
@@ -262,10 +336,14 @@ def log():
 
 if __name__ == "__main__":
     sys.stdout.reconfigure(line_buffering=True)
-    parts = sys.argv[1:] or ["push", "idle", "past", "diff", "log"]
+    parts = sys.argv[1:] or ["push", "quiet", "poll", "idle", "past", "diff", "log"]
     if "push" in parts:
         push(1, 1000)
         push(500, 100)
+    if "quiet" in parts:
+        quiet()
+    if "poll" in parts:
+        poll()
     if "past" in parts:
         past()
     if "diff" in parts:
