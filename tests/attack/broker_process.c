@@ -152,7 +152,9 @@ become_broker(const char *program, const char *dir, int control, int config)
 {
     char *argv[] = {(char *)"ssebench-webui-broker", (char *)"1", NULL};
     char calls[128], home[80];
-    char *envp[] = {(char *)"PATH=/usr/bin:/bin", calls, home, NULL};
+    const char *sanitizer = getenv("ASAN_OPTIONS");
+    char asan[256];
+    char *envp[] = {(char *)"PATH=/usr/bin:/bin", calls, home, asan, NULL};
     int null = open("/dev/null", O_RDWR);
 
     snprintf(calls, sizeof calls, "ATTACK_CALLS=%s/calls", dir);
@@ -166,6 +168,7 @@ become_broker(const char *program, const char *dir, int control, int config)
     dup2(config, HANDOFF_CONFIG);
     close_range(HANDOFF_CONFIG + 1, ~0u, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(asan, sizeof asan, "ASAN_OPTIONS=%s", sanitizer != NULL ? sanitizer : "");
     execve(program, argv, envp);
     _exit(127);
 }
