@@ -237,16 +237,18 @@ ready(struct feed *f, const struct daemon_answer *a)
         feed_set_message(f, FEED_STATUS, "{\"type\":\"status\",\"status\":\"ready\"", "", 0);
 }
 
-/* Returns whether the entries are handed out first. */
+/* Returns whether the entries are handed out first. After a round f->step is STEPS; one who is
+   behind asks for the dialog then too. */
 static bool
 take_answer(struct feed *f, struct daemon_answer *a)
 {
-    const char kind = steps[f->step].kind;
+    const enum step step = f->single ? ASK_DIALOG : (enum step)f->step;
+    const char kind = steps[step].kind;
     bool changed;
 
     if (a->status != 200 || (kind != '\0' && a->kind != kind))
         return false;
-    if (f->step == ASK_DIALOG || f->single) {
+    if (step == ASK_DIALOG) {
         f->body = a->body;
         buf_init(&a->body, 0);
         f->at = a->start + 1;
@@ -255,12 +257,12 @@ take_answer(struct feed *f, struct daemon_answer *a)
         return true;
     }
     if (kind == '\0')
-        changed = feed_set_message(f, steps[f->step].message, steps[f->step].prefix,
+        changed = feed_set_message(f, steps[step].message, steps[step].prefix,
                                    a->body.data, a->body.len);
     else
-        changed = feed_set_message(f, steps[f->step].message, steps[f->step].prefix,
+        changed = feed_set_message(f, steps[step].message, steps[step].prefix,
                                    a->body.data + a->start, a->end - a->start);
-    if (f->step == ASK_RESULT)
+    if (step == ASK_RESULT)
         f->graded = a->kind == 't';
     if (changed)
         f->changed = ev_now(worker_loop());
