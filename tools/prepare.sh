@@ -6,6 +6,8 @@ build=${SSEBENCH_BUILD:-$top/build}
 to_build="meson ninja-build pkg-config gcc libc6-dev libwebsockets-dev libwebsockets-evlib-ev libev-dev
 libevent-dev libyajl-dev libseccomp-dev libssl-dev zlib1g-dev libyaml-dev libhttp-parser-dev python3"
 to_test="libcmocka-dev python3-pytest python3-pytest-rerunfailures python3-websocket chromium procps curl"
+# For LAB=1: the real things that tests use, and what makes their folders (libclang-rt: of either Debian).
+to_lab="debootstrap clang libclang-rt-14-dev libclang-rt-19-dev nginx-light caddy haproxy apache2-bin man-db"
 
 say() {
     printf '%s\n' "$*" >&2
@@ -17,6 +19,20 @@ missing_packages() {
         [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null | cut -c1-2)" = ii ] ||
             printf '%s ' "$p"
     done
+}
+
+# Run "$@" so that no package it installs starts a service.
+without_services() {
+    policy=/usr/sbin/policy-rc.d
+    if [ -e "$policy" ]; then
+        "$@"
+        return
+    fi
+    printf '#!/bin/sh\nexit 101\n' | as_root install -m 755 /dev/stdin "$policy"
+    "$@"
+    set -- $?
+    as_root rm -f "$policy"
+    return "$1"
 }
 
 # Of "$@" those this Debian knows: a library that a release dropped must not stop the rest.
@@ -52,7 +68,7 @@ need_packages() {
     say "Installing: $missing"
     as_root apt-get update -q >&2 || say "apt-get update failed; trying with the lists at hand"
     missing=$(known_packages $missing)
-    [ -z "$missing" ] || as_root env DEBIAN_FRONTEND=noninteractive \
+    [ -z "$missing" ] || without_services as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get install -q -y --no-install-recommends $missing >&2 || exit 1
 }
 
