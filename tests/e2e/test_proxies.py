@@ -1,11 +1,14 @@
 """The TLS proxies of deploy/proxies, each run for real in front of the server."""
 import os
 import pathlib
+import re
+import select
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
 
 import pytest
@@ -13,6 +16,9 @@ import pytest
 import harness
 import process
 from http_client import Connection, TlsAddress, head
+from screen import Screen
+from test_feed import Dialog, Viewer, liar  # noqa: F401
+from test_live import RUN
 from ws_client import PING, PONG, Refused, WebSocket, token_protocols
 
 pytestmark = pytest.mark.once
@@ -31,7 +37,13 @@ def swap(text, old, new):
     return text.replace(old, new)
 
 
-def nginx(text, top, port, rewrite_host):
+def inner_port(text):
+    return int(re.search(r"http://127\.0\.0\.1:(\d+)/", text).group(1))
+
+
+def nginx(text, top, port, rewrite_host, base):
+    if base:
+        text = swap(text, "location / {", "location %s/ {" % base)
     text = swap(text, "listen 443 ssl", "listen 127.0.0.1:%d ssl" % port)
     text = swap(text, "[::]:443", "[::1]:%d" % port)
     if rewrite_host:
@@ -46,7 +58,9 @@ def nginx(text, top, port, rewrite_host):
     return ["nginx", "-e", "stderr", "-c", str(top / "main.conf")]
 
 
-def caddy(text, top, port, rewrite_host):
+def caddy(text, top, port, rewrite_host, base):
+    if base:
+        text = swap(text, "\treverse_proxy ", "\treverse_proxy %s/* " % base)
     text = swap(text, "\nbench.example.org {", "\nhttps://localhost:%d {\n\tbind 127.0.0.1 [::1]" % port)
     if rewrite_host:
         text = swap(text, "flush_interval", "header_up Host {upstream_hostport}\n\t\tflush_interval")
@@ -54,7 +68,10 @@ def caddy(text, top, port, rewrite_host):
     return ["caddy", "run", "--config", str(top / "Caddyfile"), "--adapter", "caddyfile"]
 
 
-def haproxy(text, top, port, rewrite_host):
+def haproxy(text, top, port, rewrite_host, base):
+    if base:
+        text = swap(text, "default_backend ssebench",
+                    "use_backend ssebench if { path_beg %s/ }" % base)
     text = swap(text, "0.0.0.0:443", "127.0.0.1:%d" % port)
     text = swap(text, "[::]:443", "[::1]:%d" % port)
     if rewrite_host:
@@ -64,7 +81,10 @@ def haproxy(text, top, port, rewrite_host):
     return ["haproxy", "-db", "-f", str(top / "haproxy.cfg")]
 
 
-def apache2(text, top, port, rewrite_host):
+def apache2(text, top, port, rewrite_host, base):
+    if base:
+        text = swap(text, "ProxyPass / http://127.0.0.1:%d/" % inner_port(text),
+                    "ProxyPass %s/ http://127.0.0.1:%d%s/" % (base, inner_port(text), base))
     text = swap(text, "Listen 443", "Listen 127.0.0.1:%d\nListen [::1]:%d" % (port, port))
     text = swap(text, "*:443", "*:%d" % port)
     if rewrite_host:
@@ -98,7 +118,7 @@ class Proxy:
         text = (EXAMPLES / example).read_text()
         text = swap(text, "/etc/ssl/bench.example.org", str(self.top / "own"))
         text = swap(text, "127.0.0.1:3001", "127.0.0.1:%d" % server.address[1])
-        argv = prepare(text, self.top, self.port, rewrite_host)
+        argv = prepare(text, self.top, self.port, rewrite_host, server.base)
         with open(self.top / "output", "wb") as out:
             self.process = subprocess.Popen(
                 [program] + argv[1:], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
@@ -126,10 +146,10 @@ class Proxy:
         except (OSError, ssl.SSLError):
             return False
 
-    def get(self, path, address=None, **headers):
+    def get(self, path, address=None, outside=False, **headers):
         headers = {"Host": "localhost:%d" % self.port, "Connection": "close", **headers}
         with Connection(address or self.address, 20) as c:
-            c.send(head("GET", self.server.base + path, headers.items()))
+            c.send(head("GET", ("" if outside else self.server.base) + path, headers.items()))
             return c.response()
 
     def api(self, path, **headers):
@@ -183,6 +203,9 @@ def test_page_api_and_websocket(front, name, base):
     six = TlsAddress(("::1", proxy.port))
     six.context = proxy.address.context
     assert proxy.get("/", address=six).status == 200
+    if base:
+        other = proxy.get("/api/health", outside=True)
+        assert "json" not in other.header("Content-Type", ""), "what lies beside the prefix is not ours"
 
 
 @pytest.mark.parametrize("name", PROXIES)
@@ -200,31 +223,112 @@ def test_host_rewritten(front, start, name):
     listed.websocket("/api/launch/ws").connection.close()
 
 
-@pytest.mark.slow
-def test_idle_websockets_stay(front, start):
-    """More than a minute without a message, through every proxy at once."""
-    server = start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN})
-    names = [n for n in PROXIES if shutil.which(n, path=os.environ["PATH"] + ":/usr/sbin")]
-    if not names:
-        pytest.skip("no proxy is installed")
-    sockets = [front(n, server=server).websocket("/api/launch/ws", timeout=100) for n in names]
-    end = time.monotonic() + 65
-    for ws in sockets:
-        ws.pings = 0
-        ws.connection.sock.settimeout(0.2)
-    while time.monotonic() < end:
-        for ws in sockets:
+class SlowOrigin:
+    """A server in the place of ours whose stream goes on when the test has read its beginning."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address, self.base = self.listener.getsockname(), ""
+        self.seen = threading.Event()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
             try:
-                _, opcode, payload = ws.read_frame()
-            except TimeoutError:
-                continue
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        with connection:
+            request = connection.recv(65536)
+            if not request.startswith(b"GET /slow "):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                return
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                               b"Transfer-Encoding: chunked\r\n\r\n6\r\nfirst,\r\n")
+            if self.seen.wait(60):
+                connection.sendall(b"4\r\nlast\r\n0\r\n\r\n")
+
+    def close(self):
+        self.seen.set()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+@pytest.mark.parametrize("name", PROXIES)
+def test_streams_are_not_buffered(front, name):
+    """The end is not sent before the beginning has come through."""
+    origin = SlowOrigin()
+    try:
+        proxy = front(name, server=origin)
+        with Connection(proxy.address, 30) as c:
+            c.send(head("GET", "/slow", [("Host", "localhost:%d" % proxy.port)]))
+            c.read_until(b"first,")
+            origin.seen.set()
+            c.read_until(b"last")
+    finally:
+        origin.close()
+
+
+class Idle:
+    """One proxy's sockets: a shell, the log of a run, its feed, and the launches."""
+
+    def __init__(self, proxy):
+        self.proxy, run = proxy, "/api/containers/" + RUN
+        self.shell = Screen(proxy, "/api/pty/" + RUN, timeout=100)
+        self.shell.type("stty -echo; echo ready-$((1+1))\r")
+        self.shell.shows("ready-2")
+        self.logs = proxy.websocket(run + "/logs-ws", timeout=100)
+        self.feed = Viewer(proxy)
+        self.feed.until("status", status="ready")
+        self.launches = proxy.websocket("/api/launch/ws", timeout=100)
+        self.sockets = [self.shell.ws, self.logs, self.feed.ws, self.launches]
+        for ws in self.sockets:
+            ws.pings = 0
+
+    def listen(self):
+        """What came by itself; pings are answered."""
+        ready, _, _ = select.select([ws.connection.sock for ws in self.sockets], [], [], 0.3)
+        for ws in [w for w in self.sockets if w.connection.sock in ready]:
+            _, opcode, payload = ws.read_frame()
             if opcode == PING:
                 ws.pings += 1
                 ws.send_frame(PONG, payload)
-    for name, ws in zip(names, sockets):
-        assert ws.pings > 0, name
-        ws.connection.sock.settimeout(20)
-        ws.send_frame(PING, b"still there?")
-        while ws.read_frame()[1:] != (PONG, b"still there?"):
+
+    def close(self):
+        for ws in self.sockets:
+            ws.connection.close()
+
+
+@pytest.mark.slow
+def test_idle_websockets_stay(front, start, place, liar):
+    """More than a minute without a word, through every proxy at once; then each still works."""
+    names = [n for n in PROXIES if shutil.which(n, path=os.environ["PATH"] + ":/usr/sbin")]
+    if not names:
+        pytest.skip("no proxy is installed")
+    place.knobs(agent_seconds=600, rubbish={"endpoint": liar.url + "\n"})
+    place.start_run(RUN, agent="dummy", agent_seconds=600)
+    server = start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN})
+    process.wait_for(lambda: [r for r in server.runs() if r["id"] == RUN and
+                              r["status"] == "running"], what="the run is listed")
+    fronts = [Idle(front(n, server=server)) for n in names]
+    end = time.monotonic() + 65
+    while time.monotonic() < end:
+        for f in fronts:
+            f.listen()
+    Dialog(place).add(0)
+    for name, f in zip(names, fronts):
+        assert all(ws.pings > 0 for ws in f.sockets), (name, [ws.pings for ws in f.sockets])
+        f.shell.type("echo still-$((1+1))\r")
+        f.shell.shows("still-2")
+        assert f.feed.until_seq(0) == [0], name
+        f.launches.send_frame(PING, b"still there?")
+        while f.launches.read_frame()[1:] != (PONG, b"still there?"):
             pass
-        ws.connection.close()
+    assert server.post("/api/containers/%s/stop" % RUN).status == 200
+    for f in fronts:
+        while f.logs.receive_json()["type"] != "end":
+            pass
+        f.close()
