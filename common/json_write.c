@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_read.h"
 #include "common/utf8.h"
 
 void
@@ -62,12 +63,18 @@ json_array_close(struct json_writer *w)
     close_with(w, ']');
 }
 
+static void
+write_key(struct json_writer *w, const char *name, size_t len)
+{
+    json_string(w, name, len);
+    buf_add(w->out, ":", 1);
+    w->comma = false;
+}
+
 void
 json_key(struct json_writer *w, const char *name)
 {
-    json_cstring(w, name);
-    buf_add(w->out, ":", 1);
-    w->comma = false;
+    write_key(w, name, strlen(name));
 }
 
 /* 0: stands as it is; 1: needs an escape; 2: part of a multi-byte sequence. */
@@ -184,4 +191,37 @@ json_raw(struct json_writer *w, const char *json, size_t len)
 {
     before_value(w);
     buf_add(w->out, json, len);
+}
+
+void
+json_value(struct json_writer *w, const struct json_value *v)
+{
+    switch (v->type) {
+    case JSON_NULL:
+        json_null(w);
+        return;
+    case JSON_BOOL:
+        json_bool(w, v->boolean);
+        return;
+    case JSON_NUMBER:
+        json_raw(w, v->text, v->len);
+        return;
+    case JSON_STRING:
+        json_string(w, v->text, v->len);
+        return;
+    case JSON_ARRAY:
+        json_array_open(w);
+        for (const struct json_value *m = v->first; m != NULL; m = m->next)
+            json_value(w, m);
+        json_array_close(w);
+        return;
+    case JSON_OBJECT:
+        json_object_open(w);
+        for (const struct json_value *m = v->first; m != NULL; m = m->next) {
+            write_key(w, m->key, m->key_len);
+            json_value(w, m);
+        }
+        json_object_close(w);
+        return;
+    }
 }

@@ -8,6 +8,8 @@
 
 #include "common/buf.h"
 
+struct json_value;
+
 struct json_writer {
     struct buf *out; /* borrowed */
     bool comma;      /* the next value needs one before it */
@@ -46,6 +48,10 @@ json_null(struct json_writer *w);
 /* A value that is already JSON. */
 void
 json_raw(struct json_writer *w, const char *json, size_t len);
+
+/* A parsed value as JSON again. Recursive: the reader bounds the depth. */
+void
+json_value(struct json_writer *w, const struct json_value *v);
 
 /* Escape only (no quotes), for callers that build strings in pieces. */
 void

@@ -7,42 +7,6 @@
 #include "common/json_read.h"
 #include "common/json_write.h"
 
-/* A parsed value as JSON again. The reader bounds the depth. */
-static void
-write_value(struct json_writer *w, const struct json_value *v)
-{
-    switch (v->type) {
-    case JSON_NULL:
-        json_null(w);
-        return;
-    case JSON_BOOL:
-        json_bool(w, v->boolean);
-        return;
-    case JSON_NUMBER:
-        json_raw(w, v->text, v->len);
-        return;
-    case JSON_STRING:
-        json_string(w, v->text, v->len);
-        return;
-    case JSON_ARRAY:
-        json_array_open(w);
-        for (const struct json_value *m = v->first; m != NULL; m = m->next)
-            write_value(w, m);
-        json_array_close(w);
-        return;
-    case JSON_OBJECT:
-        json_object_open(w);
-        for (const struct json_value *m = v->first; m != NULL; m = m->next) {
-            json_string(w, m->key, m->key_len);
-            buf_add(w->out, ":", 1);
-            w->comma = false;
-            write_value(w, m);
-        }
-        json_object_close(w);
-        return;
-    }
-}
-
 static bool
 is_type(const struct json_value *v, enum json_type type)
 {
@@ -91,7 +55,7 @@ doc_render_project(const char *bytes, size_t len, struct buf *out)
         write_text_or(&w, "source", json_get(task, "source"), "", 0);
         json_key(&w, "task_description");
         if (is_type(description, JSON_OBJECT))
-            write_value(&w, description);
+            json_value(&w, description);
         else
             json_raw(&w, "{}", 2);
         json_key(&w, "poc");
@@ -118,9 +82,9 @@ doc_render_result(const char *bytes, size_t len, struct buf *out)
         json_key(&w, "available");
         json_bool(&w, true);
         json_key(&w, "patch_result");
-        write_value(&w, patch);
+        json_value(&w, patch);
         json_key(&w, "runtime_result");
-        write_value(&w, runtime);
+        json_value(&w, runtime);
         json_object_close(&w);
         result = 0;
     }

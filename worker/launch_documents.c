@@ -172,39 +172,6 @@ handle_launch_tasks(struct exchange *x)
 /* --- doctor ------------------------------------------------------------------------------------------ */
 
 static void
-put_value(struct json_writer *w, const struct json_value *v)
-{
-    switch (v->type) {
-    case JSON_NULL:
-        json_null(w);
-        return;
-    case JSON_BOOL:
-        json_bool(w, v->boolean);
-        return;
-    case JSON_NUMBER:
-        json_raw(w, v->text, strlen(v->text));
-        return;
-    case JSON_STRING:
-        json_string(w, v->text, v->len);
-        return;
-    case JSON_ARRAY:
-        json_array_open(w);
-        for (const struct json_value *m = v->first; m; m = m->next)
-            put_value(w, m);
-        json_array_close(w);
-        return;
-    case JSON_OBJECT:
-        json_object_open(w);
-        for (const struct json_value *m = v->first; m; m = m->next) {
-            json_key(w, m->key);
-            put_value(w, m);
-        }
-        json_object_close(w);
-        return;
-    }
-}
-
-static void
 answer_doctor(struct exchange *x, const struct json_value *checks,
               const struct json_value *models, const char *error)
 {
@@ -223,9 +190,9 @@ answer_doctor(struct exchange *x, const struct json_value *checks,
         json_key(&w, "report");
         json_object_open(&w);
         json_key(&w, "checks");
-        put_value(&w, checks);
+        json_value(&w, checks);
         json_key(&w, "models");
-        put_value(&w, models);
+        json_value(&w, models);
         json_object_close(&w);
     }
     json_object_close(&w);

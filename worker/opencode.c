@@ -89,12 +89,7 @@ handle_opencode_health(struct exchange *x)
 static void
 pass_on(struct opencode_op *op, const struct container_answer *a)
 {
-    if (!opencode_op_good(op, a, NO_SESSION))
-        return;
-    if (a->len == 0)
-        opencode_op_answer(op, "{\"success\":true}", 16);
-    else
-        opencode_op_answer(op, a->body, a->len);
+    opencode_op_pass_on(op, a, NO_SESSION, "{\"success\":true}");
 }
 
 /* GET /session/{id}<suffix>. */

@@ -31,12 +31,7 @@ read_body(struct opencode_op *op)
 static void
 on_turn(struct opencode_op *op, const struct container_answer *a)
 {
-    if (!opencode_op_good(op, a, "Session not found"))
-        return;
-    if (a->len == 0)
-        opencode_op_answer(op, "{\"status\":\"sent\"}", 17);
-    else
-        opencode_op_answer(op, a->body, a->len);
+    opencode_op_pass_on(op, a, "Session not found", "{\"status\":\"sent\"}");
 }
 
 /* OpenCode would run a second prompt within the first one's turn and answer both with the
@@ -62,22 +57,11 @@ look_at_status(struct opencode_op *op)
     opencode_op_call(op, "GET", "/session/status", NULL, LIMIT_OPENCODE_CALL_MS, on_status);
 }
 
-/* The session is there, and this is its directory: what is asked about it must say so. */
 static void
 on_session(struct opencode_op *op, const struct container_answer *a)
 {
-    struct json_doc *doc;
-    const char *directory;
-
-    if (!opencode_op_good(op, a, "Session not found"))
-        return;
-    doc = json_parse(a->body, a->len, false, NULL);
-    directory = doc != NULL ? json_text(json_get(json_root(doc), "directory")) : NULL;
-    *op->directory = '\0';
-    if (directory != NULL && opencode_directory_valid(directory))
-        message_string_set(op->directory, sizeof op->directory, directory);
-    json_doc_free(doc);
-    look_at_status(op);
+    if (opencode_op_take_directory(op, a))
+        look_at_status(op);
 }
 
 /* The model goes with every prompt: a wrong one of an earlier prompt would stick. */
@@ -136,13 +120,9 @@ handle_opencode_prompt(struct exchange *x)
 static void
 on_replied(struct opencode_op *op, const struct container_answer *a)
 {
-    if (!opencode_op_good(op, a,
-                          "This request is no longer open: it was answered, or its turn ended"))
-        return;
-    if (a->len == 0)
-        opencode_op_answer(op, "{\"success\":true}", 16);
-    else
-        opencode_op_answer(op, a->body, a->len);
+    opencode_op_pass_on(op, a,
+                        "This request is no longer open: it was answered, or its turn ended",
+                        "{\"success\":true}");
 }
 
 /* This route follows the session's directory by itself. */

@@ -18,12 +18,7 @@
 static void
 on_deleted(struct opencode_op *op, const struct container_answer *a)
 {
-    if (!opencode_op_good(op, a, "Session not found"))
-        return;
-    if (a->len == 0)
-        opencode_op_answer(op, "true", 4);
-    else
-        opencode_op_answer(op, a->body, a->len);
+    opencode_op_pass_on(op, a, "Session not found", "true");
 }
 
 static void
@@ -122,17 +117,8 @@ on_pending(struct opencode_op *op, const struct container_answer *a)
 static void
 on_session(struct opencode_op *op, const struct container_answer *a)
 {
-    struct json_doc *doc;
-    const char *directory;
-
-    if (!opencode_op_good(op, a, "Session not found"))
-        return;
-    doc = json_parse(a->body, a->len, false, NULL);
-    directory = doc != NULL ? json_text(json_get(json_root(doc), "directory")) : NULL;
-    if (directory != NULL && opencode_directory_valid(directory))
-        message_string_set(op->directory, sizeof op->directory, directory);
-    json_doc_free(doc);
-    opencode_op_call(op, "GET", "/permission", NULL, LIMIT_OPENCODE_CALL_MS, on_pending);
+    if (opencode_op_take_directory(op, a))
+        opencode_op_call(op, "GET", "/permission", NULL, LIMIT_OPENCODE_CALL_MS, on_pending);
 }
 
 static void

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_write.h"
 #include "common/limits.h"
 #include "common/utf8.h"
 #include "worker/container_http.h"
@@ -111,12 +112,12 @@ tell_state(struct event_viewer *v, const char *type, const char *session,
         json_cstring(&w, session);
         json_key(&w, "status");
         if (value != NULL)
-            opencode_write_value(&w, value);
+            json_value(&w, value);
         else
             json_raw(&w, "{\"type\":\"idle\"}", 15);
         json_object_close(&w);
     } else {
-        opencode_write_value(&w, value);
+        json_value(&w, value);
     }
     json_object_close(&w);
     if (!out.failed)

@@ -161,6 +161,18 @@ opencode_op_good(struct opencode_op *op, const struct container_answer *a,
     return false;
 }
 
+void
+opencode_op_pass_on(struct opencode_op *op, const struct container_answer *a,
+                    const char *not_found, const char *when_empty)
+{
+    if (!opencode_op_good(op, a, not_found))
+        return;
+    if (a->len == 0)
+        opencode_op_answer(op, when_empty, strlen(when_empty));
+    else
+        opencode_op_answer(op, a->body, a->len);
+}
+
 /* --- finding ----------------------------------------------------------------------------- */
 
 static void
@@ -286,6 +298,23 @@ opencode_directory_valid(const char *directory)
         if ((unsigned char)directory[i] < 0x20 || directory[i] == 0x7f)
             return false;
     return utf8_valid(directory, len);
+}
+
+bool
+opencode_op_take_directory(struct opencode_op *op, const struct container_answer *a)
+{
+    struct json_doc *doc;
+    const char *directory;
+
+    if (!opencode_op_good(op, a, "Session not found"))
+        return false;
+    doc = json_parse(a->body, a->len, false, NULL);
+    directory = doc != NULL ? json_text(json_get(json_root(doc), "directory")) : NULL;
+    *op->directory = '\0';
+    if (directory != NULL && opencode_directory_valid(directory))
+        message_string_set(op->directory, sizeof op->directory, directory);
+    json_doc_free(doc);
+    return true;
 }
 
 bool

@@ -80,6 +80,12 @@ opencode_op_good(struct opencode_op *op, const struct container_answer *a,
 void
 opencode_op_answer(struct opencode_op *op, const char *json, size_t len);
 
+/* Answer with what OpenCode answered: an error as by opencode_op_good, `when_empty` for a
+ * success without a body. */
+void
+opencode_op_pass_on(struct opencode_op *op, const struct container_answer *a,
+                    const char *not_found, const char *when_empty);
+
 void
 opencode_op_fail(struct opencode_op *op, int status, const char *error, const char *hint);
 
@@ -96,6 +102,11 @@ opencode_add_encoded(struct buf *out, const char *text);
 /* An absolute path without control bytes that fits? */
 bool
 opencode_directory_valid(const char *directory);
+
+/* The op's directory becomes the one that this answer of /session/ID names; false: the op was
+ * answered with what went wrong. What is asked about a session must name its directory. */
+bool
+opencode_op_take_directory(struct opencode_op *op, const struct container_answer *a);
 
 /* Is this session at work? From an answer of /session/status. */
 bool

@@ -7,7 +7,6 @@
 
 #include "common/buf.h"
 #include "common/json_read.h"
-#include "common/json_write.h"
 #include "common/messages.h"
 
 #define OPENCODE_CHILDREN 32u /* sessions that a session's own tools have opened */
@@ -46,9 +45,5 @@ opencode_filter_has(const struct opencode_filter *f, const char *session);
 
 void
 opencode_filter_add_child(struct opencode_filter *f, const char *session);
-
-/* Write a value that was read. */
-void
-opencode_write_value(struct json_writer *w, const struct json_value *v);
 
 #endif

@@ -148,6 +148,24 @@ test_writer(void **state)
 }
 
 static void
+test_a_value_is_written_as_it_was_read(void **state)
+{
+    static const char text[] = "{\"a\":[1,2.50,true,null,\"\xc3\xa4\\n\"],"
+                               "\"b\\u0000c\":{},\"d\":[]}";
+    struct json_doc *doc = json_parse(text, sizeof text - 1, false, NULL);
+    struct json_writer w;
+    struct buf out;
+
+    buf_init(&out, 0);
+    json_begin(&w, &out);
+    json_value(&w, json_root(doc));
+    assert_int_equal(out.len, sizeof text - 1);
+    assert_memory_equal(out.data, text, out.len);
+    buf_done(&out);
+    json_doc_free(doc);
+}
+
+static void
 test_buf_bound_sticks(void **state)
 {
     struct buf b;
@@ -175,6 +193,7 @@ main(void)
         cmocka_unit_test(test_documents),    cmocka_unit_test(test_depth_is_bounded),
         cmocka_unit_test(test_values),       cmocka_unit_test(test_strings),
         cmocka_unit_test(test_writer),       cmocka_unit_test(test_buf_bound_sticks),
+        cmocka_unit_test(test_a_value_is_written_as_it_was_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,22 +150,6 @@ test_children_are_bounded(void **state)
     assert_false(opencode_filter_has(&f, id));
 }
 
-static void
-test_write(void **state)
-{
-    static const char text[] = "{\"a\":[1,2.50,true,null,\"\xc3\xa4\\n\"],\"b\":{},\"c\":[]}";
-    struct json_doc *doc = json_parse(text, sizeof text - 1, false, NULL);
-    struct json_writer w;
-    struct buf out;
-
-    buf_init(&out, 0);
-    json_begin(&w, &out);
-    opencode_write_value(&w, json_root(doc));
-    assert_string_equal(out.data, text);
-    buf_done(&out);
-    json_doc_free(doc);
-}
-
 int
 main(void)
 {
@@ -174,7 +158,6 @@ main(void)
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_filter),
         cmocka_unit_test(test_children_are_bounded),
-        cmocka_unit_test(test_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
