@@ -303,8 +303,9 @@ launchables_has_local(const struct launchables *l)
 /* --- questions ------------------------------------------------------------------------------------ */
 
 static bool
-has(const struct launchables *l, char kind, const char *name)
+has(const void *ctx, char kind, const char *name)
 {
+    const struct launchables *l = ctx;
     const char *at = l->records.data, *end = at + l->records.len;
 
     while (at != NULL && at < end) {
@@ -318,32 +319,8 @@ has(const struct launchables *l, char kind, const char *name)
     return false;
 }
 
-static bool
-has_agent(const void *ctx, const char *name)
-{
-    return has(ctx, 'a', name);
-}
-
-static bool
-has_model(const void *ctx, const char *name)
-{
-    return has(ctx, 'm', name);
-}
-
-static bool
-has_task(const void *ctx, const char *name)
-{
-    return has(ctx, 't', name);
-}
-
-static bool
-has_plugin(const void *ctx, const char *name)
-{
-    return has(ctx, 'p', name);
-}
-
 struct launch_offer
 launchables_offer(const struct launchables *l)
 {
-    return (struct launch_offer){has_agent, has_model, has_task, has_plugin, l->has_catalog, l};
+    return (struct launch_offer){has, l->has_catalog, l};
 }

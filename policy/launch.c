@@ -26,7 +26,7 @@ static bool
 knows_plugins(const struct launch_fields *f, const struct launch_offer *offer)
 {
     for (unsigned i = 0; i < f->n_plugins; i++)
-        if (!offer->has_plugin(offer->ctx, f->plugins[i]))
+        if (!offer->has(offer->ctx, 'p', f->plugins[i]))
             return false;
     return true;
 }
@@ -34,14 +34,14 @@ knows_plugins(const struct launch_fields *f, const struct launch_offer *offer)
 static const char *
 refuse_names(const struct launch_fields *f, const struct launch_offer *offer)
 {
-    if (f->agent_long || !offer->has_agent(offer->ctx, f->agent))
+    if (f->agent_long || !offer->has(offer->ctx, 'a', f->agent))
         return "Unknown agent";
     if (!policy_launch_is_reference(f) &&
-        (f->model_long || !offer->has_model(offer->ctx, f->model)))
+        (f->model_long || !offer->has(offer->ctx, 'm', f->model)))
         return "Unknown model";
     if (f->task_long || !policy_task_id_valid(f->task, strlen(f->task)))
         return "Invalid task ID";
-    if (f->source == LAUNCH_SOURCE_LOCAL && !offer->has_task(offer->ctx, f->task))
+    if (f->source == LAUNCH_SOURCE_LOCAL && !offer->has(offer->ctx, 't', f->task))
         return "Unknown local task";
     if (f->source == LAUNCH_SOURCE_REMOTE && !offer->has_catalog)
         return "Task catalog not configured: set SSEBENCH_CATALOG for the webui server";

@@ -38,12 +38,10 @@ struct launch_fields {
     uint8_t padding[5];
 };
 
-/* What is listed. Each question: is this name among them? */
+/* What is listed. The question: is this name among those of its kind (a letter of the records
+ * in common/messages.h)? */
 struct launch_offer {
-    bool (*has_agent)(const void *ctx, const char *name);
-    bool (*has_model)(const void *ctx, const char *name);
-    bool (*has_task)(const void *ctx, const char *name); /* local tasks */
-    bool (*has_plugin)(const void *ctx, const char *name);
+    bool (*has)(const void *ctx, char kind, const char *name);
     bool has_catalog;
     const void *ctx;
 };

@@ -90,33 +90,8 @@ has(const void *ctx, char kind, const char *name)
     return false;
 }
 
-static bool
-has_agent(const void *ctx, const char *name)
-{
-    return has(ctx, 'a', name);
-}
-
-static bool
-has_model(const void *ctx, const char *name)
-{
-    return has(ctx, 'm', name);
-}
-
-static bool
-has_task(const void *ctx, const char *name)
-{
-    return has(ctx, 't', name);
-}
-
-static bool
-has_plugin(const void *ctx, const char *name)
-{
-    return has(ctx, 'p', name);
-}
-
 struct launch_offer
 launch_offer_of(const struct launchables_list *list)
 {
-    return (struct launch_offer){has_agent, has_model, has_task, has_plugin, list->has_catalog,
-                                 list};
+    return (struct launch_offer){has, list->has_catalog, list};
 }

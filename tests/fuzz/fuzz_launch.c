@@ -11,7 +11,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 /* Lists whatever has no control byte, so that odd names get as far as they can. */
 static bool
-lists(const void *ctx, const char *name)
+lists(const void *ctx, char kind, const char *name)
 {
     for (; *name != '\0'; name++)
         if ((unsigned char)*name < ' ')
@@ -22,7 +22,7 @@ lists(const void *ctx, const char *name)
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-    static const struct launch_offer offer = {lists, lists, lists, lists, true, NULL};
+    static const struct launch_offer offer = {lists, true, NULL};
     struct launch_fields f;
     char id[37];
     bool given;

@@ -9,7 +9,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 static bool
-yes(const void *ctx, const char *name)
+yes(const void *ctx, char kind, const char *name)
 {
     (void)ctx;
     return strlen(name) > 0;
@@ -18,7 +18,7 @@ yes(const void *ctx, const char *name)
 static void
 check_launch(const struct launch_fields *f)
 {
-    struct launch_offer offer = {yes, yes, yes, yes, true, NULL};
+    struct launch_offer offer = {yes, true, NULL};
     const char *refusal = policy_launch_refusal(f, &offer);
 
     if (refusal != NULL)

@@ -13,13 +13,15 @@
 #include "worker/launch_request.h"
 
 static bool
-is_x(const void *ctx, const char *name)
+is_x(const void *ctx, char kind, const char *name)
 {
-    return strcmp(name, "x") == 0 || strcmp(name, "reference") == 0;
+    const char own[] = {kind, '\0'}; /* a name that is listed in one kind alone */
+
+    return strcmp(name, "x") == 0 || strcmp(name, "reference") == 0 || strcmp(name, own) == 0;
 }
 
-static const struct launch_offer offer = {is_x, is_x, is_x, is_x, true, NULL};
-static const struct launch_offer no_catalog = {is_x, is_x, is_x, is_x, false, NULL};
+static const struct launch_offer offer = {is_x, true, NULL};
+static const struct launch_offer no_catalog = {is_x, false, NULL};
 
 #define X "\"task\":\"x\",\"agent\":\"x\",\"model\":\"x\""
 #define LOCAL X ",\"mode\":\"sandbox\",\"source\":\"local\""
@@ -61,6 +63,17 @@ test_refusals(void **state)
                         "\"source\":\"local\"}", "Invalid task ID"},
         {"task", "{\"task\":\"y\",\"agent\":\"x\",\"model\":\"x\",\"mode\":\"sandbox\","
                  "\"source\":\"local\"}", "Unknown local task"},
+        {"each in its own kind", "{\"task\":\"t\",\"agent\":\"a\",\"model\":\"m\","
+                                 "\"mode\":\"sandbox\",\"source\":\"local\","
+                                 "\"plugins\":[\"p\"]}", NULL},
+        {"a model is no agent", "{\"task\":\"x\",\"agent\":\"m\",\"model\":\"x\","
+                                "\"mode\":\"sandbox\",\"source\":\"local\"}", "Unknown agent"},
+        {"an agent is no model", "{\"task\":\"x\",\"agent\":\"x\",\"model\":\"a\","
+                                 "\"mode\":\"sandbox\",\"source\":\"local\"}", "Unknown model"},
+        {"a plugin is no task", "{\"task\":\"p\",\"agent\":\"x\",\"model\":\"x\","
+                                "\"mode\":\"sandbox\",\"source\":\"local\"}",
+         "Unknown local task"},
+        {"a task is no plugin", "{" LOCAL ",\"plugins\":[\"t\"]}", "Unknown plugin"},
         {"a remote task is not looked up",
          "{\"task\":\"y\",\"agent\":\"x\",\"model\":\"x\",\"mode\":\"sandbox\","
          "\"source\":\"remote\"}", NULL},
