@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "broker/open_beneath.h"
 #include "common/limits.h"
+#include "common/open_beneath.h"
 
 static bool
 is_blank(char c)

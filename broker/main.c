@@ -12,9 +12,9 @@
 
 #include "broker/broker.h"
 #include "broker/master_link.h"
-#include "broker/open_beneath.h"
 #include "common/handoff.h"
 #include "common/log.h"
+#include "common/open_beneath.h"
 #include "common/sandbox.h"
 
 /* The master orders, by its channel; what a terminal or a service manager sends to the whole

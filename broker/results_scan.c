@@ -16,13 +16,13 @@
 
 #include "broker/broker.h"
 #include "broker/dispatch.h"
-#include "broker/open_beneath.h"
 #include "broker/results_walk.h"
 #include "broker/run_dirs.h"
 #include "common/buf.h"
 #include "common/handoff.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/open_beneath.h"
 
 #define STEPS_PER_LOOK 8u /* steps between two looks at the clock */
 

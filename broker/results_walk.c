@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "broker/open_beneath.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/open_beneath.h"
 
 /* Two changes within one tick of a file system's clock look like one. What changed less than
  * this long ago is looked at again next time (2 s: the coarsest clock in use, FAT's). */

@@ -13,8 +13,8 @@
 
 #include "broker/broker.h"
 #include "broker/dispatch.h"
-#include "broker/open_beneath.h"
 #include "common/limits.h"
+#include "common/open_beneath.h"
 #include "policy/run_id.h"
 
 #define FIRST_BUCKETS 1024u

@@ -9,9 +9,9 @@
 
 #include "broker/broker.h"
 #include "broker/dispatch.h"
-#include "broker/open_beneath.h"
 #include "broker/run_dirs.h"
 #include "common/limits.h"
+#include "common/open_beneath.h"
 
 /* What can be read of a run directory is what stands here. */
 static const char *const names[RUN_FILES] = {

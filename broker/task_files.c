@@ -10,8 +10,8 @@
 
 #include "broker/broker.h"
 #include "broker/dispatch.h"
-#include "broker/open_beneath.h"
 #include "common/limits.h"
+#include "common/open_beneath.h"
 #include "policy/run_id.h"
 
 /* Components separated by single slashes, none of them "." or "..". */

@@ -20,9 +20,9 @@
 
 #include "broker/broker.h"
 #include "broker/dispatch.h"
-#include "broker/open_beneath.h"
 #include "broker/run_dirs.h"
 #include "common/limits.h"
+#include "common/open_beneath.h"
 
 #define ARCHIVE "archive"
 #define DIALOG "dialog.jsonl"

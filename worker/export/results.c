@@ -1,7 +1,6 @@
 /*
  * The walk and the openings below a results directory.
- * Distrusts: the tree. No link is followed, by the kernel's own word (openat2), and nothing but
- * a regular file is opened: a FIFO would block, a device could do worse.
+ * Distrusts: the tree. Every opening is one of common/open_beneath.h.
  */
 #include "worker/export/results.h"
 
@@ -9,23 +8,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/buf.h"
 #include "common/limits.h"
 #include "common/messages.h"
+#include "common/open_beneath.h"
 #include "worker/file_slice.h"
 #include "worker/runs_results.h"
 
 #define SUMMARY "summary.json"
-#define RENAME_RETRIES 8 /* the kernel says EAGAIN when a rename disturbs the lookup */
 
 /* A directory that is still to be read. */
 struct todo {
@@ -42,70 +39,21 @@ struct walk {
     int error;
 };
 
-static int
-open_beneath(int root_fd, const char *path, int flags)
-{
-    struct open_how how = {
-        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-    };
-
-    for (int i = 0;; i++) {
-        long fd = syscall(SYS_openat2, root_fd, path, &how, sizeof how);
-
-        if (fd >= 0)
-            return (int)fd;
-        if ((errno != EAGAIN && errno != EINTR) || i >= RENAME_RETRIES)
-            return -errno;
-    }
-}
-
-/* Errors that say something about the tree and nothing about this machine. */
-static bool
-is_missing(int error)
-{
-    return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV ||
-           error == -EACCES || error == -EPERM || error == -ENAMETOOLONG;
-}
-
-/* Looked at before it is opened for reading, and opened through the handle that was looked at,
- * so that no other can have taken its name meanwhile. */
-static int
-open_file(int root_fd, const char *path, uint64_t max, uint64_t *ret_size)
-{
-    char self[sizeof "/proc/self/fd/" + 3 * sizeof(int)];
-    int fd, error = 0, handle = open_beneath(root_fd, path, O_PATH | O_NOFOLLOW);
-    struct stat st;
-
-    if (handle < 0)
-        return is_missing(handle) ? -ENOENT : handle;
-    if (fstat(handle, &st) != 0)
-        error = -errno;
-    else if (!S_ISREG(st.st_mode))
-        error = -ENOENT;
-    else if ((uint64_t)st.st_size > max)
-        error = -EFBIG;
-    if (error == 0) {
-        snprintf(self, sizeof self, "/proc/self/fd/%d", handle);
-        fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        error = fd < 0 ? -errno : fd;
-    }
-    close(handle);
-    if (error >= 0)
-        *ret_size = (uint64_t)st.st_size;
-    return error == -EACCES || error == -EPERM ? -ENOENT : error;
-}
-
 int
 results_open(const struct results *r, uint64_t ref, const char *name, uint64_t max,
              uint64_t *ret_size)
 {
     char path[PATH_MAX];
     int len = ref < r->n_dirs ? snprintf(path, sizeof path, "%s/%s", r->dirs[ref], name) : -1;
+    struct stat st;
+    int fd;
 
     if (len < 0 || (size_t)len >= sizeof path)
         return -ENOENT;
-    return open_file(r->root_fd, path, max, ret_size);
+    fd = open_beneath_file(r->root_fd, path, max, &st);
+    if (fd >= 0)
+        *ret_size = (uint64_t)st.st_size;
+    return fd;
 }
 
 /* --- a run ------------------------------------------------------------------------------ */
@@ -243,7 +191,7 @@ visit(struct walk *w, const struct todo *dir)
     struct stat st;
 
     if (fd < 0) {
-        w->error = is_missing(fd) && dir->depth > 0 ? 0 : fd;
+        w->error = open_beneath_is_missing(fd) && dir->depth > 0 ? 0 : fd;
     } else if (dir->depth > 0 && fstatat(fd, SUMMARY, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                !S_ISDIR(st.st_mode)) {
         close(fd);

@@ -1,7 +1,7 @@
 /*
  * A results directory: which runs stand below it, and one of their files as a descriptor. The
- * rules are those of the server's broker (contract 2.10, 4.4), which shares no code with us:
- * it parses nothing, and this program does.
+ * rules are those of the server's broker (contract 2.10, 4.4), of which we share the
+ * openings (common/open_beneath.h) and no more: it parses nothing, and this program does.
  */
 #ifndef WORKER_EXPORT_RESULTS_H
 #define WORKER_EXPORT_RESULTS_H

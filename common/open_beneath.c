@@ -1,8 +1,8 @@
 /*
- * The only way this broker opens what lies below a results root.
+ * The only way in which what lies below a results root is opened.
  * Distrusts: the tree itself; the agent writes in it while we look.
  */
-#include "broker/open_beneath.h"
+#include "common/open_beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ open_beneath(int root_fd, const char *path, int flags)
     }
 }
 
-int
+bool
 open_beneath_is_missing(int error)
 {
     return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV ||

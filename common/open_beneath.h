@@ -1,7 +1,9 @@
-/* Opening below a directory without following anything out of it. */
-#ifndef BROKER_OPEN_BENEATH_H
-#define BROKER_OPEN_BENEATH_H
+/* Opening below a directory without following anything out of it: for the broker and the
+ * export, each linked with it alone; a worker opens nothing. */
+#ifndef COMMON_OPEN_BENEATH_H
+#define COMMON_OPEN_BENEATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -17,7 +19,7 @@ int
 open_beneath_file(int root_fd, const char *path, size_t max_size, struct stat *ret_stat);
 
 /* Does this failure mean "there is no such file here" (and not "try again")? */
-int
+bool
 open_beneath_is_missing(int error);
 
 #endif
