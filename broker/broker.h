@@ -12,6 +12,8 @@ struct broker {
     struct event_base *base;
     struct broker_config config;
     int control_fd;            /* channel to the master */
+    uint64_t drain_until_ms;   /* 0: not draining */
+    unsigned drain_quiet;      /* looks in a row that found nothing pending */
     uint64_t epoch;            /* random: tells this process from the one before it */
     struct dispatch *dispatch; /* workers and their requests */
     struct children *children; /* every process this broker started */

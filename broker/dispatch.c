@@ -388,6 +388,27 @@ dispatch_is_behind(struct dispatch *d, uint64_t peer_id)
     return peer != NULL && peer->n_queued > 0;
 }
 
+unsigned
+dispatch_n_peers(const struct dispatch *d)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i <= LIMIT_WORKERS; i++)
+        n += d->peers[i] != NULL;
+    return n;
+}
+
+unsigned
+dispatch_n_pending(const struct dispatch *d)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i <= LIMIT_WORKERS; i++)
+        if (d->peers[i] != NULL)
+            n += d->peers[i]->n_pending + d->peers[i]->n_queued;
+    return n;
+}
+
 int
 dispatch_add_worker(struct dispatch *d, uint32_t number, int fd)
 {

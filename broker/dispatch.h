@@ -46,6 +46,12 @@ dispatch_answer_status(struct dispatch *d, const struct ask *ask, enum answer_st
 void
 dispatch_tell(struct dispatch *d, uint64_t peer, uint16_t type, void *event);
 
+/* Workers that are connected, and what they still wait for. */
+unsigned
+dispatch_n_peers(const struct dispatch *d);
+unsigned
+dispatch_n_pending(const struct dispatch *d);
+
 /* Does this worker not read as fast as it is told? Then a caller that can tell later should. */
 bool
 dispatch_is_behind(struct dispatch *d, uint64_t peer);

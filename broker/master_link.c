@@ -16,7 +16,12 @@
 #include "broker/tty.h"
 #include "common/channel.h"
 #include "common/control.h"
+#include "common/limits.h"
 #include "common/log.h"
+
+/* Between two requests of one answer nothing is pending for a moment. */
+#define DRAIN_LOOK_MS 30
+#define DRAIN_QUIET 4u
 
 static int
 tell(struct broker *b, enum control_type type, uint32_t value)
@@ -52,6 +57,28 @@ end_assistants(void *ctx)
     assistants_stop(b->assistants, end_children, b);
 }
 
+/* Another program takes our place: what workers wait for is answered first, terminals end, and
+ * keys stay, as do the servers that use them. */
+static void
+on_drain(evutil_socket_t fd, short what, void *arg)
+{
+    static const struct timeval pause = {0, DRAIN_LOOK_MS * 1000};
+    struct broker *b = arg;
+
+    (void)fd;
+    (void)what;
+    if (dispatch_n_peers(b->dispatch) == 0)
+        b->drain_quiet = DRAIN_QUIET;
+    else if (dispatch_n_pending(b->dispatch) == 0)
+        b->drain_quiet++;
+    else
+        b->drain_quiet = 0;
+    if (b->drain_quiet >= DRAIN_QUIET || broker_now_ms() >= b->drain_until_ms)
+        ttys_stop(b->ttys, end_children, b);
+    else if (event_base_once(b->base, -1, EV_TIMEOUT, on_drain, b, &pause) != 0)
+        leave(b);
+}
+
 /* SIGHUP: what may change in a running broker; the rest needs a new one. */
 static void
 reload(struct broker *b, int fd)
@@ -83,6 +110,9 @@ take(struct broker *b, const struct control_head *head, struct channel_packet *p
         reload(b, fd);
     } else if (head->type == CONTROL_STOP) {
         ttys_stop(b->ttys, end_assistants, b);
+    } else if (head->type == CONTROL_DRAIN && b->drain_until_ms == 0) {
+        b->drain_until_ms = broker_now_ms() + LIMIT_DRAIN_ASKED_MS;
+        on_drain(-1, 0, b);
     } else {
         log_event(LOG_LEVEL_ERROR, "control-unknown", "type=%u", head->type);
     }

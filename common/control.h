@@ -19,7 +19,7 @@ enum control_type {
                           was (re)started. To the broker: worker `number` was (re)started */
     CONTROL_CONFIG,    /* master, one descriptor: a new sealed configuration (SIGHUP) */
     CONTROL_STOP,      /* master: finish what is in hand, then exit 0 */
-    CONTROL_DRAIN,     /* master to worker: accept nothing new; exit when idle */
+    CONTROL_DRAIN,     /* master: another program takes over. Answer what was asked, then exit 0 */
     CONTROL_KILL,      /* broker: worker `value` broke the vocabulary: SIGKILL it, start another
                           (design R3). A number that is no running worker is ignored */
 };

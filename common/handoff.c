@@ -67,7 +67,7 @@ read_exactly(int fd, char *out, size_t size)
 }
 
 int
-handoff_read_config(int fd, void *ret_config, size_t size)
+handoff_read_sealed(int fd, uint32_t version, void *ret, size_t size)
 {
     int seals = fcntl(fd, F_GET_SEALS);
     int r;
@@ -77,9 +77,15 @@ handoff_read_config(int fd, void *ret_config, size_t size)
     else if ((seals & SEALS) != SEALS)
         r = -EBADMSG;
     else
-        r = read_exactly(fd, ret_config, size);
+        r = read_exactly(fd, ret, size);
     close(fd);
-    if (r == 0 && *(uint32_t *)ret_config != HANDOFF_VERSION)
+    if (r == 0 && *(uint32_t *)ret != version)
         r = -EBADMSG;
     return r;
+}
+
+int
+handoff_read_config(int fd, void *ret_config, size_t size)
+{
+    return handoff_read_sealed(fd, HANDOFF_VERSION, ret_config, size);
 }

@@ -78,6 +78,10 @@ struct broker_config {
 int
 handoff_read_config(int fd, void *ret_config, size_t size);
 
+/* The same for any struct that begins with a uint32_t, which has to be `version`. */
+int
+handoff_read_sealed(int fd, uint32_t version, void *ret, size_t size);
+
 /* A sealed memfd with these bytes, CLOEXEC. Descriptor or -errno. */
 int
 handoff_seal(const char *name, const void *bytes, size_t size);

@@ -137,5 +137,10 @@
                                         stops with a reason */
 #define LIMIT_RESTARTS_MS 30000u
 #define LIMIT_STOP_MS 10000u         /* graceful stop of a child before SIGKILL */
+#define LIMIT_DRAIN_MS 30000u        /* workers of the program before: their last answers */
+#define LIMIT_DRAIN_ASKED_MS 3000u   /* its broker: what they still wait for; and its end */
+#define LIMIT_DRAIN_BROKER_MS 6000u
+#define LIMIT_DRAIN_FRESH_MS 1500u   /* a connection of theirs that never asked for anything */
+#define LIMIT_CHECK_MS 20000u        /* the new program's look at the settings */
 
 #endif

@@ -191,6 +191,14 @@ wipe_token_variable(void)
 }
 
 void
+handover_keep_token(struct handover *h, const uint8_t key[32], const uint8_t digest[32])
+{
+    h->worker.has_token = 1;
+    memcpy(h->worker.token_key, key, 32);
+    memcpy(h->worker.token_digest, digest, 32);
+}
+
+void
 handover_set_token(struct handover *h, char token[POLICY_TOKEN_MAX])
 {
     size_t len = strlen(token);

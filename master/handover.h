@@ -30,6 +30,9 @@ int handover_new(struct settings *s, const struct account *a, const struct liste
 /* A new token under the same key; wiped from `token`. */
 void handover_set_token(struct handover *h, char token[POLICY_TOKEN_MAX]);
 
+/* The token of the program before this one, of which only this is known. */
+void handover_keep_token(struct handover *h, const uint8_t key[32], const uint8_t digest[32]);
+
 /* A sealed memfd (above SPAWN_FD_FLOOR) with the configuration. Descriptor or -errno.
  */
 int handover_worker_config(const struct handover *h, uint32_t number);

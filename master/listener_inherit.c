@@ -33,8 +33,8 @@ socket_option(int fd, int option)
 
 /* What was handed is somebody's configuration, not ours: trust its kind no more than an
  * address in a setting. */
-static int
-check_one(const struct settings *s, struct listeners *l, int fd, char *error)
+int
+listener_take(const struct settings *s, struct listeners *l, int fd, char *error)
 {
     struct sockaddr_storage address;
     socklen_t len = sizeof(address);
@@ -87,7 +87,7 @@ listener_inherit(const struct settings *s, struct listeners *l, char *error)
     l->inherited = true;
     l->loopback = true;
     for (int fd = FIRST_FD; fd < FIRST_FD + n; fd++) {
-        int status = check_one(s, l, fd, error);
+        int status = listener_take(s, l, fd, error);
 
         if (status != 0)
             return status;

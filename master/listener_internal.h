@@ -22,6 +22,10 @@ int listener_check_token(const struct settings *s, const char *host, bool loopba
  * its own address. 0 or -errno; the descriptor is closed on failure. */
 int listener_add(struct listeners *l, int fd);
 
+/* Keep one handed-down listening socket, if it is one and the settings allow its address.
+ * 0 or -EINVAL with `error`. */
+int listener_take(const struct settings *s, struct listeners *l, int fd, char *error);
+
 /* Take over what systemd handed (LISTEN_PID, LISTEN_FDS). 1: done; 0: nothing was
  * handed; -EINVAL with `error`. */
 int listener_inherit(const struct settings *s, struct listeners *l, char *error);

@@ -1,5 +1,6 @@
 /* The master: reads the settings, binds, starts the broker and the workers, supervises.
  * It parses nothing that came from outside and holds no client connection. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +17,14 @@
 #include "master/notify.h"
 #include "master/settings.h"
 #include "master/supervise.h"
+#include "master/takeover.h"
 
 static struct settings settings;
 static struct account account;
 static struct listeners listeners;
 static struct handover handover;
+static struct takeover takeover;
+static char program[HANDOFF_PATH];
 static char error[SETTINGS_ERROR_SIZE];
 
 static const char *
@@ -108,6 +112,21 @@ read_settings(void)
     if (settings_read(lookup_environment, &settings, error) != 0 ||
         account_choose(&settings, &account, error) != 0)
         refuse();
+    settings.kept_token = takeover.kept_token;
+}
+
+/* What the program before this one left: `text` is the number of its descriptor. */
+static void
+read_takeover(const char *text)
+{
+    int fd = atoi(text);
+    int status = fd > STDERR_FILENO ? takeover_read(fd, &takeover) : -EBADF;
+
+    if (status != 0) {
+        settings_refuse(error, "Nothing to take over, or of another version: %s. Restart "
+                               "the server.", strerror(-status));
+        refuse();
+    }
 }
 
 static int
@@ -119,6 +138,21 @@ run_check(void)
         refuse();
     settings_print_values(stdout, &settings);
     return 0;
+}
+
+/* Before the exchange: could this program go on with those settings and that state? */
+static int
+run_check_takeover(const char *text)
+{
+    char path[HANDOFF_PATH];
+
+    read_takeover(text);
+    if (handover_find_program("worker", "ssebench-webui-worker", path) != 0 ||
+        handover_find_program("broker", "ssebench-webui-broker", path) != 0) {
+        settings_refuse(error, "The programs of the server are not where they belong.");
+        refuse();
+    }
+    return run_check();
 }
 
 static int
@@ -154,14 +188,46 @@ log_start(void)
                   "setting=SSEBENCH_CATALOG_URL use=SSEBENCH_CATALOG");
 }
 
+/* Where the next program will lie: as we were called, or, without a path, as we were found. A
+ * link that a package moves to its new version is followed then, not now. */
+static void
+find_program(const char *called)
+{
+    ssize_t n = -1;
+
+    if (called[0] == '/' && strlen(called) < sizeof(program))
+        strcpy(program, called);
+    else
+        n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    if (n > 0)
+        program[n] = '\0';
+}
+
+static void
+open_listeners(bool taking_over)
+{
+    int status = taking_over ? takeover_listeners(&takeover, &settings, &listeners, error)
+                             : listener_open(&settings, &listeners, error);
+
+    if (status != 0)
+        refuse();
+}
+
 int
 main(int argc, char **argv)
 {
+    bool taking_over = argc == 3 && strcmp(argv[1], "--take-over") == 0;
+
     fill_standard_fds();
+    find_program(argc > 0 ? argv[0] : "");
     drop_what_we_can();
     if (argc > 1 && strcmp(argv[1], "export") == 0)
         return export_exec(argv + 1);
-    if (argc > 1)
+    if (argc == 3 && strcmp(argv[1], "--check-take-over") == 0)
+        return run_check_takeover(argv[2]);
+    if (taking_over)
+        read_takeover(argv[2]);
+    else if (argc > 1)
         return run_option(argv[1]);
 #ifdef SSEBENCH_PRISONER
     if (getenv("SSEBENCH_PRISONER") == NULL) {
@@ -172,11 +238,16 @@ main(int argc, char **argv)
     read_settings();
     log_init("master", -1, (enum log_level)settings.log_level);
     if (settings_make_state_dir(&settings, account.own_uid, account.own_gid, error) !=
-            0 ||
-        listener_open(&settings, &listeners, error) != 0 ||
-        handover_new(&settings, &account, &listeners, &handover, error) != 0)
+        0)
         refuse();
+    open_listeners(taking_over);
+    if (handover_new(&settings, &account, &listeners, &handover, error) != 0)
+        refuse();
+    if (takeover.kept_token)
+        handover_keep_token(&handover, takeover.token_key, takeover.token_digest);
+    explicit_bzero(takeover.token_key, sizeof(takeover.token_key));
     notify_init(); /* after listener_open, which reads LISTEN_FDS */
     log_start();
-    return supervise_run(&settings, &handover, &listeners);
+    return supervise_run(&settings, &handover, &listeners, program,
+                         taking_over ? &takeover : NULL);
 }

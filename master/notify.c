@@ -14,6 +14,7 @@
 static struct sockaddr_un manager;
 static socklen_t manager_len; /* 0: nobody listens */
 static uint32_t watchdog_ms;
+static char given_socket[sizeof(((struct sockaddr_un *)0)->sun_path) + 1], given_watchdog[24];
 
 static void
 read_socket(const char *path)
@@ -26,6 +27,7 @@ read_socket(const char *path)
         return;
     manager.sun_family = AF_UNIX;
     memcpy(manager.sun_path, path, len);
+    memcpy(given_socket, path, len); /* shorter than sun_path: its NUL stays */
     if (path[0] == '@')
         manager.sun_path[0] = '\0';
     manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
@@ -38,6 +40,7 @@ read_watchdog(void)
 
     if (usec == NULL || (pid != NULL && strtol(pid, NULL, 10) != (long)getpid()))
         return;
+    snprintf(given_watchdog, sizeof(given_watchdog), "%.23s", usec);
     watchdog_ms = (uint32_t)(strtoull(usec, NULL, 10) / 2000); /* twice per interval */
 }
 
@@ -52,6 +55,15 @@ notify_init(void)
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
+}
+
+void
+notify_pass_on(void)
+{
+    if (given_socket[0] != '\0')
+        setenv("NOTIFY_SOCKET", given_socket, 1);
+    if (given_watchdog[0] != '\0')
+        setenv("WATCHDOG_USEC", given_watchdog, 1);
 }
 
 void

@@ -9,6 +9,9 @@
  * out of the environment: nothing that we start may speak for us. */
 void notify_init(void);
 
+/* Put into the environment again what notify_init took out: for our own next program. */
+void notify_pass_on(void);
+
 /* Send e.g. "READY=1"; without a service manager nothing happens. */
 void notify_send(const char *state);
 

@@ -58,6 +58,7 @@ struct settings {
     bool terminal, hosted, record, peers_any, pty_cleanup;
     char host[SETTINGS_HOST_SIZE];
     char token[POLICY_TOKEN_MAX]; /* "": none. Wiped by handover_new */
+    bool kept_token;              /* it was, of the program before this one; master/takeover.h */
     char token_file[HANDOFF_PATH];
     uint32_t n_origins;
     char origins[HANDOFF_ORIGINS][HANDOFF_ORIGIN_SIZE];

@@ -12,10 +12,12 @@
 #include "common/channel.h"
 #include "common/log.h"
 #include "master/child.h"
+#include "master/drain.h"
 #include "master/greeting.h"
 #include "master/notify.h"
 #include "master/spawn.h"
 #include "master/start.h"
+#include "master/upgrade.h"
 
 enum phase {
     PHASE_STARTING,
@@ -29,6 +31,8 @@ static struct supervisor {
     const struct settings *settings;
     struct handover *handover;
     struct listeners *listeners;
+    const char *program; /* where an upgrade finds the next one */
+    bool kept_token;
     enum phase phase;
     int exit_status;
     uint32_t n_children;                      /* the broker and the workers */
@@ -91,6 +95,7 @@ kill_all(void)
     for (uint32_t i = 0; i < sup.n_children; i++)
         if (sup.children[i].pid > 0)
             kill(sup.children[i].pid, SIGKILL);
+    drain_kill();
 }
 
 static void
@@ -105,7 +110,8 @@ set_deadline(void)
 static void
 continue_stop(void)
 {
-    if (sup.phase == PHASE_STOPPING_WORKERS && !any_alive(1, sup.n_children)) {
+    if (sup.phase == PHASE_STOPPING_WORKERS && !any_alive(1, sup.n_children) &&
+        !drain_under_way()) {
         sup.phase = PHASE_STOPPING_BROKER; /* nobody asks it anything any more */
         child_tell(broker(), CONTROL_STOP, 0, -1);
         set_deadline();
@@ -124,6 +130,7 @@ begin_stop(int exit_status)
     notify_send("STOPPING=1");
     for (uint32_t i = 1; i < sup.n_children; i++)
         child_tell(&sup.children[i], CONTROL_STOP, 0, -1);
+    drain_stop();
     for (uint32_t i = 0; i < sup.n_children; i++)
         evtimer_del(sup.children[i].on_restart);
     listener_close(sup.listeners); /* closed for good with the workers' copies */
@@ -139,6 +146,7 @@ handle_deadline(int fd, short what, void *arg)
         for (uint32_t i = 1; i < sup.n_children; i++)
             if (sup.children[i].pid > 0)
                 kill(sup.children[i].pid, SIGKILL);
+        drain_kill();
     } else {
         kill_all();
     }
@@ -282,6 +290,8 @@ handle_sigchld(int fd, short what, void *arg)
 
         if (c != NULL)
             handle_end(c, status);
+        else if (!drain_take_end(pid, status))
+            upgrade_take_end(pid, status);
     }
     continue_stop();
 }
@@ -344,6 +354,24 @@ handle_sighup(int fd, short what, void *arg)
     }
     explicit_bzero(token, sizeof(token));
     notify_send("READY=1");
+}
+
+/* SIGUSR2: as long as everything is as it should be, and one thing at a time. */
+static void
+handle_sigusr2(int fd, short what, void *arg)
+{
+    struct upgrade u = {.base = sup.base, .program = sup.program, .settings = sup.settings,
+                        .handover = sup.handover, .listeners = sup.listeners,
+                        .children = sup.children, .n_children = sup.n_children,
+                        .kept_token = sup.kept_token};
+
+    if (is_stopping())
+        return;
+    if (sup.phase != PHASE_SERVING || drain_under_way())
+        log_event(LOG_LEVEL_ERROR, "upgrade-refused",
+                  "reason=\"the last one is not over, or the start\"");
+    else
+        upgrade_begin(&u);
 }
 
 static void
@@ -420,28 +448,54 @@ set_up(void)
         watch_signal(SIGCHLD, handle_sigchld) != 0 ||
         watch_signal(SIGTERM, handle_sigterm) != 0 ||
         watch_signal(SIGINT, handle_sigterm) != 0 ||
-        watch_signal(SIGHUP, handle_sighup) != 0 || watch_watchdog() != 0)
+        watch_signal(SIGHUP, handle_sighup) != 0 ||
+        watch_signal(SIGUSR2, handle_sigusr2) != 0 || watch_watchdog() != 0)
         return -ENOMEM;
     signal(SIGPIPE, SIG_IGN);
     return 0;
 }
 
+/* The broker first: the workers' channels then wait in its control channel. All of them
+ * start side by side. */
+static void
+start_all(void)
+{
+    for (uint32_t i = 0; i < sup.n_children && !is_stopping(); i++)
+        run_start(&sup.children[i]);
+}
+
+/* New clients wait in the listeners' queues until the old broker has left what only one may
+ * have: the launches. */
+static void
+take_over(const struct takeover *t)
+{
+    int status = drain_begin(sup.base, t, start_all);
+
+    if (status != 0)
+        log_die("Cannot watch the children of the program before: %s.", strerror(-status));
+    handle_sigchld(SIGCHLD, 0, NULL); /* those that ended while nobody looked */
+    upgrade_block(false);
+}
+
 int
-supervise_run(const struct settings *s, struct handover *h, struct listeners *l)
+supervise_run(const struct settings *s, struct handover *h, struct listeners *l,
+              const char *program, const struct takeover *t)
 {
     int status;
 
     sup.settings = s;
     sup.handover = h;
     sup.listeners = l;
+    sup.program = program;
+    sup.kept_token = h->worker.has_token && s->token_file[0] == '\0';
     sup.n_children = 1 + s->workers;
     status = set_up();
     if (status != 0)
         log_die("Cannot set up supervision: %s.", strerror(-status));
-    /* The broker first: the workers' channels then wait in its control channel. All of
-     * them start side by side. */
-    for (uint32_t i = 0; i < sup.n_children && !is_stopping(); i++)
-        run_start(&sup.children[i]);
+    if (t != NULL)
+        take_over(t);
+    else
+        start_all();
     event_base_dispatch(sup.base);
     log_event(LOG_LEVEL_INFO, "stopped", "exit_status=%d", sup.exit_status);
     return sup.exit_status;

@@ -288,7 +288,8 @@ wait_for_head(struct conn *c)
     }
     if (c->in_at == c->in_len) {
         buffer_give(c);
-        server_deadline_set(&c->deadline, LIMIT_IDLE_MS);
+        server_deadline_set(&c->deadline,
+                            worker_stopping() ? LIMIT_DRAIN_FRESH_MS : LIMIT_IDLE_MS);
     } else if (!c->deadline.link) {
         /* Absolute: it began with the first byte and no further byte moves it. */
         server_deadline_set(&c->deadline, LIMIT_HEAD_MS);
@@ -313,6 +314,7 @@ next_request(struct conn *c)
         return false;
     }
     c->x = x;
+    c->fresh = false;
     c->state = CONN_ANSWER;
     x->head_len = result.head_len;
     server_deadline_clear(&c->deadline);
@@ -481,6 +483,7 @@ http_conn_new(int fd, struct connection_slot *slot)
     if (!c)
         return -ENOMEM;
     c->slot = slot;
+    c->fresh = true;
     ev_io_init(&c->io, on_event, fd, EV_READ);
     scoreboard_add(SCORE_CONNECTIONS, 1);
     server_deadline_set(&c->deadline, LIMIT_HEAD_MS);
@@ -493,6 +496,19 @@ void
 http_close_idle(struct idle_place *place)
 {
     http_abort((struct conn *)((char *)place - offsetof(struct conn, idle)));
+}
+
+void
+http_drain_idle(struct idle_place *place)
+{
+    struct conn *c = (struct conn *)((char *)place - offsetof(struct conn, idle));
+    char byte;
+
+    if (c->in_at == c->in_len && !c->fresh &&
+        recv(c->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+        http_abort(c);
+    else
+        server_deadline_set(&c->deadline, LIMIT_DRAIN_FRESH_MS);
 }
 
 void

@@ -49,6 +49,7 @@ struct conn {
     int events;
     bool in_process;  /* inside conn_process: do not enter it again, do not free */
     bool dead;        /* closed while in_process */
+    bool fresh;       /* no whole head came yet */
     bool eof;         /* the peer sends nothing more */
     bool close_after; /* this answer is the last */
     bool linger;      /* and bytes we never read may still come */
@@ -100,6 +101,9 @@ void
 http_deadline_passed(struct deadline *d);
 void
 http_close_idle(struct idle_place *place);
+/* From server.c, when the worker finishes: close it unless a request is on its way. */
+void
+http_drain_idle(struct idle_place *place);
 
 /* Watch for these events (EV_READ, EV_WRITE, 0). */
 void

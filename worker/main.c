@@ -126,7 +126,8 @@ take_word(struct channel_packet *packet)
         finish(LIMIT_STOP_MS - STOP_MARGIN_MS);
         break;
     case CONTROL_DRAIN:
-        finish(0);
+        ws_close_all("Server upgrading");
+        finish(LIMIT_DRAIN_MS - STOP_MARGIN_MS);
         break;
     default:
         log_event(LOG_LEVEL_ERROR, "control", "unknown=%u", head.type);

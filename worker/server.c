@@ -264,6 +264,8 @@ server_stop(void)
     for (unsigned i = 0; i < server.n_listeners; i++)
         close(server.listeners[i].fd);
     server.n_listeners = 0;
-    while (idle_evict())
-        ;
+    for (struct idle_place *at = server.idle.next, *next; at != &server.idle; at = next) {
+        next = at->next;
+        http_drain_idle(at);
+    }
 }

@@ -18,7 +18,8 @@ server_init(struct ev_loop *loop, const struct worker_config *config);
 void
 server_start(void);
 
-/* Accept nothing new for good, close what is idle; what is being answered goes on. */
+/* Accept nothing new for good, close what is idle; what is being answered, or asked for at
+ * this moment, goes on. */
 void
 server_stop(void);
 
