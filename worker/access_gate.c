@@ -62,7 +62,7 @@ access_gate_log_refusal(const struct exchange *x, int status, const char *reason
     char from[AUDIT_TEXT], who[AUDIT_TEXT];
     static double since_s;
     static unsigned n_logged, n_left_out;
-    double now_s = ev_now(worker_loop());
+    double now_s = worker_now_s();
 
     if (now_s - since_s > REFUSALS_INTERVAL_S) {
         if (n_left_out > 0)
@@ -145,7 +145,7 @@ static bool
 over_bad_tokens(struct exchange *x)
 {
     unsigned share = LIMIT_BAD_TOKENS_PER_MINUTE / worker_config()->n_workers;
-    double now_s = ev_now(worker_loop());
+    double now_s = worker_now_s();
     char client[AUDIT_TEXT];
 
     if (share < BAD_TOKENS_LEAST)

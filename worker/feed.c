@@ -63,7 +63,8 @@ find_or_make(const char *run_id)
     if (f == NULL)
         return NULL;
     message_string_set(f->run_id, sizeof f->run_id, run_id);
-    f->begun = f->active = ev_now(worker_loop());
+    f->begun = worker_now_s();
+    f->active = ev_now(worker_loop());
     f->last_seq = -1;
     f->source.fd = -1;
     f->next = feeds;
@@ -109,7 +110,8 @@ feed_set_message(struct feed *f, enum feed_message kind, const char *prefix,
 void
 feed_touch(struct feed *f)
 {
-    f->changed = f->active = ev_now(worker_loop());
+    f->changed = worker_now_s();
+    f->active = ev_now(worker_loop());
     feed_daemon_hurry(f, 1.0);
 }
 

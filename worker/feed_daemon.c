@@ -131,7 +131,8 @@ hand_batch(struct feed *f)
                 give(p, message, n, last_seq);
     if (!f->single) {
         f->last_seq = last_seq;
-        f->changed = f->active = ev_now(worker_loop());
+        f->changed = worker_now_s();
+        f->active = ev_now(worker_loop());
     }
     ws_bytes_unref(message);
     return true;
@@ -183,7 +184,7 @@ static double
 pause_s(const struct feed *f)
 {
     static const double back_off[] = {1, 2, 5, 10};
-    double quiet = ev_now(worker_loop()) - f->changed;
+    double quiet = worker_now_s() - f->changed;
 
     if (f->state == FEED_CONNECTING)
         return back_off[f->attempts < 4 ? f->attempts : 3];
@@ -202,7 +203,7 @@ end_round(struct feed *f)
 static void
 not_ready(struct feed *f)
 {
-    double waited = ev_now(worker_loop()) - f->begun;
+    double waited = worker_now_s() - f->begun;
     char text[160];
 
     f->attempts++;
@@ -228,7 +229,7 @@ ready(struct feed *f, const struct daemon_answer *a)
     size_t len = a->end - a->start;
 
     f->state = FEED_READY;
-    f->changed = ev_now(worker_loop());
+    f->changed = worker_now_s();
     if (a->kind == '"' && len <= VERSION_MAX)
         feed_set_message(f, FEED_STATUS,
                          "{\"type\":\"status\",\"status\":\"ready\",\"sdkVersion\":",
@@ -265,7 +266,7 @@ take_answer(struct feed *f, struct daemon_answer *a)
     if (step == ASK_RESULT)
         f->graded = a->kind == 't';
     if (changed)
-        f->changed = ev_now(worker_loop());
+        f->changed = worker_now_s();
     return false;
 }
 

@@ -25,7 +25,8 @@ struct feed {
     unsigned n_places;
     unsigned guard; /* > 0: not to be freed now */
     enum feed_state state;
-    double begun, changed, active; /* times of the loop */
+    double begun, changed; /* worker_now_s() */
+    double active;         /* wall clock: clients are shown it */
     struct {
         struct ws_bytes *bytes;
         const char *data; /* the same, to compare */

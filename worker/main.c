@@ -51,6 +51,15 @@ worker_loop(void)
     return worker.loop;
 }
 
+double
+worker_now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 bool
 worker_stopping(void)
 {
@@ -62,7 +71,7 @@ worker_stopping(void)
 static void
 on_stop_check(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    if (peers_n_slots() == 0 || (worker.stop_by_s > 0 && ev_now(loop) > worker.stop_by_s))
+    if (peers_n_slots() == 0 || (worker.stop_by_s > 0 && worker_now_s() > worker.stop_by_s))
         ev_break(loop, EVBREAK_ALL);
 }
 
@@ -71,7 +80,7 @@ static void
 finish(unsigned limit_ms)
 {
     if (limit_ms > 0)
-        worker.stop_by_s = ev_now(worker.loop) + limit_ms / 1000.0;
+        worker.stop_by_s = worker_now_s() + limit_ms / 1000.0;
     if (worker.stopping)
         return;
     worker.stopping = true;

@@ -32,7 +32,7 @@ static struct {
     ev_timer tick;
     struct deadline *wheel[WHEEL_SLOTS];
     unsigned wheel_at;
-    double wheel_s; /* loop time of wheel_at */
+    double wheel_s; /* when wheel_at was reached */
     struct idle_place idle; /* head of a ring */
 } server;
 
@@ -70,7 +70,7 @@ static void
 on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
     /* After a long stall several half seconds have passed at once. */
-    while (ev_now(loop) - server.wheel_s >= WHEEL_TICK_S) {
+    while (worker_now_s() - server.wheel_s >= WHEEL_TICK_S) {
         server.wheel_s += WHEEL_TICK_S;
         server.wheel_at = (server.wheel_at + 1) % WHEEL_SLOTS;
         while (server.wheel[server.wheel_at]) {
@@ -167,8 +167,8 @@ turn_away(int fd)
     static double said_s;
 
     scoreboard_add(SCORE_LIMITED, 1);
-    if (ev_now(server.loop) - said_s > 10) {
-        said_s = ev_now(server.loop);
+    if (worker_now_s() - said_s > 10) {
+        said_s = worker_now_s();
         log_event(LOG_LEVEL_WARNING, "limited", "cap=per-address");
     }
     if (send(fd, ANSWER, sizeof(ANSWER) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -228,7 +228,7 @@ server_init(struct ev_loop *loop, const struct worker_config *config)
     server.loop = loop;
     server.n_listeners = config->n_listeners;
     server.idle.prev = server.idle.next = &server.idle;
-    server.wheel_s = ev_now(loop);
+    server.wheel_s = worker_now_s();
     peers_init(config->token_key);
     peers_on_release(on_release);
     for (unsigned i = 0; i < server.n_listeners; i++) {

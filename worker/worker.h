@@ -13,6 +13,11 @@ worker_config(void);
 struct ev_loop *
 worker_loop(void);
 
+/* Seconds of the monotonic clock. Never measure with ev_now(): that is the wall clock, which an
+ * administrator or a time server may set by a day in either direction. */
+double
+worker_now_s(void);
+
 /* True once the worker is told to finish: no new work, no keep-alive. */
 bool
 worker_stopping(void);
