@@ -8,7 +8,7 @@ libevent-dev libyajl-dev libseccomp-dev libssl-dev zlib1g-dev libyaml-dev libhtt
 to_test="libcmocka-dev python3-pytest python3-pytest-rerunfailures python3-websocket chromium procps curl"
 # For LAB=1: the real things that tests use, and what makes their folders (libclang-rt: of either Debian).
 to_lab="debootstrap clang libclang-rt-14-dev libclang-rt-19-dev nginx-light caddy haproxy apache2-bin man-db
-openssh-server"
+openssh-server python3-pip"
 
 say() {
     printf '%s\n' "$*" >&2

@@ -1,6 +1,9 @@
-"""The Helm chart: what its manifests say, over a matrix of values. Needs helm, skipped without."""
+"""The Helm chart: what its manifests say, over a matrix of values. Needs what tools/chart-tools gets;
+skipped by name without."""
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -11,7 +14,13 @@ import harness
 pytestmark = pytest.mark.once
 CHART = pathlib.Path(harness.TOP, "deploy", "helm", "ssebench-webui")
 GOLDEN = pathlib.Path(harness.TOP, "tests", "data", "helm")
-HELM = os.environ.get("HELM") or shutil.which("helm")
+TOOLS = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
+                     "ssebench-webui", "chart")
+SEARCHED = "%s:%s" % (TOOLS, os.environ.get("PATH", ""))
+HELM = os.environ.get("HELM") or shutil.which("helm", path=SEARCHED)
+KUBECONFORM = shutil.which("kubeconform", path=SEARCHED)
+# The oldest and the newest release that the schemas are for.
+KUBERNETES = ["1.27.0", "1.37.0"]
 
 MATRIX = {
     "default": [],
@@ -59,6 +68,33 @@ def test_golden(name):
     if os.environ.get("HELM_GOLDEN"):
         path.write_text(r.stdout)
     assert r.stdout == path.read_text(), "see HELM_GOLDEN"
+
+
+def conform(release, manifests):
+    if KUBECONFORM is None or not (TOOLS / "schemas").is_dir():
+        pytest.skip("kubeconform or the schemas of Kubernetes are missing: tools/chart-tools")
+    where = "%s/schemas/{{.NormalizedKubernetesVersion}}/{{.ResourceKind}}{{.KindSuffix}}.json" % TOOLS
+    return subprocess.run([KUBECONFORM, "-strict", "-summary", "-output", "json",
+                           "-kubernetes-version", release, "-schema-location", where],
+                          input=manifests, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("release", KUBERNETES)
+@pytest.mark.parametrize("name", MATRIX)
+def test_manifests_are_what_kubernetes_reads(name, release):
+    manifests = template(MATRIX[name]).stdout
+    r = conform(release, manifests)
+    counts = json.loads(r.stdout)["summary"]
+    assert r.returncode == 0, r.stdout + r.stderr
+    assert counts["valid"] == len(re.findall(r"^kind: ", manifests, re.M)) > 5, counts
+
+
+@pytest.mark.parametrize("wrong", [("readOnlyRootFilesystem:", "readOnlyRootFileSystem:"),
+                                   ("replicas: 1", "replicas: one")], ids=["a key", "a value"])
+def test_what_kubernetes_refuses_is_found(wrong):
+    manifests = template([]).stdout
+    assert wrong[0] in manifests
+    assert conform(KUBERNETES[-1], manifests.replace(*wrong)).returncode == 1
 
 
 @pytest.mark.parametrize("values", REFUSED.values(), ids=REFUSED)
