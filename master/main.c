@@ -137,6 +137,8 @@ run_check(void)
         settings_check_state_dir(&settings, account.own_uid, error) != 0)
         refuse();
     settings_print_values(stdout, &settings);
+    fflush(stdout);
+    settings_print_doubts(stderr, &settings);
     return 0;
 }
 

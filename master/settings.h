@@ -119,6 +119,13 @@ settings_refuse(char ret_error[SETTINGS_ERROR_SIZE], const char *format, ...);
 /* A value made fit to be shown: printable ASCII, at most 80 bytes. Static buffer. */
 const char *settings_show(const char *value);
 
+/* The row's meaning with the range of a number behind it. Static buffer. */
+const char *settings_meaning(const struct setting *row);
+
+/* Warnings for --check about what the start does not stop for: a directory that is no
+ * checkout, a command that is not there. One line each. */
+void settings_print_doubts(FILE *out, const struct settings *s);
+
 /* --help, --settings-markdown, --settings-man, --check. */
 void settings_print_help(FILE *out);
 void settings_print_man(FILE *out);

@@ -36,9 +36,7 @@ settings_print_man(FILE *out)
         fputs(".TP\n\\fB", out);
         print_roff(out, row->name);
         fputs("\\fR\n\\&", out);
-        print_roff(out, row->meaning);
-        if (row->kind == SETTING_NUMBER)
-            fprintf(out, " %u to %u.", row->min, row->max);
+        print_roff(out, settings_meaning(row));
         fputs(" Default: ", out);
         print_roff(out, row->shown != NULL ? row->shown : row->fallback);
         fputs(".\n", out);

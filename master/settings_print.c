@@ -12,6 +12,17 @@ print_default(FILE *out, const struct setting *row)
         fprintf(out, "`%s`", row->fallback);
 }
 
+const char *
+settings_meaning(const struct setting *row)
+{
+    static char text[512];
+
+    if (row->kind != SETTING_NUMBER)
+        return row->meaning;
+    snprintf(text, sizeof text, "%s %u to %u.", row->meaning, row->min, row->max);
+    return text;
+}
+
 void
 settings_print_help(FILE *out)
 {
@@ -39,7 +50,7 @@ settings_print_help(FILE *out)
     for (size_t i = 0; (row = settings_row(i)) != NULL; i++) {
         fprintf(out, "  %s (default: ", row->name);
         print_default(out, row);
-        fprintf(out, ")\n      %s\n", row->meaning);
+        fprintf(out, ")\n      %s\n", settings_meaning(row));
     }
 }
 
@@ -52,10 +63,7 @@ settings_print_markdown(FILE *out)
     for (size_t i = 0; (row = settings_row(i)) != NULL; i++) {
         fprintf(out, "| `%s` | ", row->name);
         print_default(out, row);
-        fprintf(out, " | %s", row->meaning);
-        if (row->kind == SETTING_NUMBER)
-            fprintf(out, " %u to %u.", row->min, row->max);
-        fprintf(out, " |\n");
+        fprintf(out, " | %s |\n", settings_meaning(row));
     }
 }
 
@@ -77,6 +85,17 @@ print_roots(FILE *out, const struct settings *s)
     fprintf(out, "\n");
 }
 
+/* Below its least: not given, and found out by whoever needs it. */
+static void
+print_number(FILE *out, const struct setting *row, uint32_t value)
+{
+    fprintf(out, "%s=", row->name);
+    if (value >= row->min)
+        fprintf(out, "%u\n", value);
+    else
+        fprintf(out, "unset (%s)\n", row->shown);
+}
+
 static void
 print_row(FILE *out, const struct setting *row, const struct settings *s)
 {
@@ -85,7 +104,7 @@ print_row(FILE *out, const struct setting *row, const struct settings *s)
 
     switch (row->kind) {
     case SETTING_NUMBER:
-        fprintf(out, "%s=%u\n", row->name, *(const uint32_t *)(const void *)at);
+        print_number(out, row, *(const uint32_t *)(const void *)at);
         break;
     case SETTING_FLAG:
         fprintf(out, "%s=%d\n", row->name, *(const bool *)at);

@@ -107,6 +107,7 @@ def test_version_and_help():
     for name in ("PORT", "SSEBENCH_WEBUI_TOKEN", "SSEBENCH_WEBUI_HOSTED", "SSEBENCH_CLI",
                  "SSEBENCH_PATH", "SSEBENCH_WEBUI_BASE_PATH", "SSEBENCH_WEBUI_PEERS"):
         assert name in r.stdout
+    assert "1 to 64." in r.stdout, "ranges are told"
     assert run("--nonsense").returncode != 0
 
 
@@ -118,6 +119,27 @@ def test_check(empty):
     assert "secret" not in r.stdout + r.stderr
     r = run("--check", env={**env, "PORT": "x"})
     assert r.returncode == 1 and r.stderr.startswith("[Server] ")
+
+
+def test_check_warns_of_what_lists_nothing(empty, tmp_path):
+    """The server would start, and say so in runnerError; who checks wants to know before."""
+    env = {**empty.env(), "PORT": "4711", "SSEBENCH_PATH": str(tmp_path)}
+    r = run("--check", env={**env, "SSEBENCH_CLI": "no-such x"})
+    assert r.returncode == 0 and "SSEBENCH_PATH=%s\n" % tmp_path in r.stdout
+    assert "LITELLM_PORT=unset (`.env`, else 4000)\n" in r.stdout
+    lines = r.stderr.splitlines()
+    assert lines[0].startswith("[Server] Warning: SSEBENCH_PATH=%s has neither" % tmp_path)
+    assert lines[1].startswith("[Server] Warning: SSEBENCH_CLI: no-such is not there")
+    assert len(lines) == 2
+    (tmp_path / "agents").mkdir()
+    program = tmp_path / "tool"
+    program.write_text("#!/bin/sh\n")
+    for cli in ("./tool a", str(program), "tool"):
+        given = {**env, "SSEBENCH_CLI": cli, "PATH": "/nonexistent:%s" % tmp_path}
+        program.chmod(0o644)
+        assert "SSEBENCH_CLI" in run("--check", env=given).stderr
+        program.chmod(0o755)
+        assert run("--check", env=given).stderr == ""
 
 
 def test_a_misspelled_setting_is_refused(empty):
