@@ -44,6 +44,7 @@ struct children {
     size_t n_words;
     char *checkout;
     char **env;                         /* owned array, borrowed strings */
+    bool stopping; /* no more are started */
     void (*all_gone)(void *ctx);
     void *all_gone_ctx;
 };
@@ -291,9 +292,14 @@ child_start_spec(struct children *all, const struct child_spec *spec,
                        .checkout = all->checkout, .in_fd = spec->in_fd,
                        .out_fd = spec->out_fd, .err_fd = spec->err_fd,
                        .terminal = spec->terminal};
-    struct child *child = calloc(1, sizeof *child);
+    struct child *child;
     int r;
 
+    if (all->stopping) {
+        snprintf(error, error_size, "The server is stopping");
+        return -ECANCELED;
+    }
+    child = calloc(1, sizeof *child);
     if (child == NULL)
         return explain(all, &im, -ENOMEM, error, error_size);
     *child = (struct child){.all = all, .pidfd = -1, .fn = spec->fn, .ctx = spec->ctx};
@@ -379,6 +385,7 @@ children_end_all(struct children *all, void (*done)(void *ctx), void *ctx)
 {
     struct child *child;
 
+    all->stopping = true;
     if (LIST_EMPTY(&all->list)) {
         done(ctx);
         return;

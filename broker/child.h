@@ -26,7 +26,8 @@ children_new(struct event_base *base, const char *cli, const char *checkout);
 void
 children_free(struct children *all);
 
-/* End all (see child_end) and call `done` when the last one is gone, at once if none is. */
+/* End all (see child_end), start no more, and call `done` when the last one is gone, at once if
+ * none is. */
 void
 children_end_all(struct children *all, void (*done)(void *ctx), void *ctx);
 
