@@ -108,9 +108,9 @@ def test_nobody_looks_so_nobody_asks(start, place):
 
 
 def test_what_the_command_is_given(start, place):
-    server = start({"SSEBENCH_WEBUI_TOKEN": "correct-horse-battery-staple", "A_WORD": "1"})
-    process.wait_for(lambda: server.json("/api/health")["runner"], what="a listing")
-    call = [c for c in place.calls() if c["argv"][:2] == ["runs", "list"]][0]
+    start({"SSEBENCH_WEBUI_TOKEN": "correct-horse-battery-staple", "A_WORD": "1"})
+    call = process.wait_for(lambda: [c for c in place.calls()
+                                     if c["argv"][:2] == ["runs", "list"]], what="a listing")[0]
     assert call["argv"] == ["runs", "list", "--json"]
     assert call["cwd"] == place.checkout
     assert call["values"] == {"NO_COLOR": "1", "FORCE_COLOR": "0"}
