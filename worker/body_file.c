@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/json_write.h"
 #include "common/limits.h"
-#include "common/utf8.h"
 #include "worker/dialog_read.h"
 #include "worker/diff_files.h"
 #include "worker/file_slice.h"
@@ -26,8 +24,6 @@ static int
 fill_text(void *ctx, struct buf *out)
 {
     struct text_body *t = ctx;
-    static char slice[BODY_SLICE]; /* one thread, used up before the return */
-    size_t max = sizeof slice, hold;
     int64_t n;
 
     if (t->state == TEXT_OVER)
@@ -36,16 +32,10 @@ fill_text(void *ctx, struct buf *out)
         buf_add_str(out, t->before);
         t->state = TEXT_INSIDE;
     }
-    if (max > t->size - t->offset)
-        max = (size_t)(t->size - t->offset);
-    n = max > 0 ? file_slice_read(t->fd, slice, max, t->offset) : 0;
+    n = file_slice_escape(t->fd, t->size, t->offset, out);
     if (n < 0)
         return (int)n;
-    hold = utf8_incomplete_tail(slice, (size_t)n);
-    if (t->offset + (uint64_t)n >= t->size || hold == (size_t)n)
-        hold = 0; /* nothing follows that could complete it */
-    json_escape(out, slice, (size_t)n - hold);
-    t->offset += (uint64_t)n - hold;
+    t->offset += (uint64_t)n;
     if (n == 0 || t->offset >= t->size) {
         buf_add_str(out, t->after);
         t->state = TEXT_OVER;
@@ -92,32 +82,17 @@ static void
 add_file(void *ctx, const struct diff_file *file)
 {
     struct files_body *f = ctx;
-    struct json_writer w;
 
     if (f->n_files++ > 0)
         buf_add(f->out, ",", 1);
-    json_begin(&w, f->out);
-    json_object_open(&w);
-    json_key(&w, "path");
-    json_string(&w, file->path, file->path_len);
-    json_key(&w, "status");
-    json_cstring(&w, diff_status_name(file->status));
-    json_key(&w, "additions");
-    json_int(&w, (int64_t)file->additions);
-    json_key(&w, "deletions");
-    json_int(&w, (int64_t)file->deletions);
-    if (file->binary) {
-        json_key(&w, "binary");
-        json_bool(&w, true);
-    }
-    json_object_close(&w);
+    diff_file_write(f->out, file);
 }
 
 static int
 fill_files(void *ctx, struct buf *out)
 {
     struct files_body *f = ctx;
-    static char slice[BODY_SLICE];
+    static char slice[FILE_SLICE]; /* one thread, used up before the return */
     size_t max = sizeof slice, before = out->len;
     int64_t n;
 

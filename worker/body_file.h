@@ -6,7 +6,6 @@
 
 #include "worker/exchange.h"
 
-#define BODY_SLICE (64u * 1024u) /* bytes read at a time */
 #define BODY_WHOLE (32u * 1024u) /* a file up to here is answered with a length */
 
 /* `before`, the file's text as the inside of a JSON string, `after` (constant texts). Takes

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/json_write.h"
+
 void
 diff_files_init(struct diff_files *d, void (*found)(void *ctx, const struct diff_file *file),
                 void *ctx)
@@ -307,4 +309,26 @@ diff_status_name(enum diff_status status)
         break;
     }
     return "modified";
+}
+
+void
+diff_file_write(struct buf *out, const struct diff_file *file)
+{
+    struct json_writer w;
+
+    json_begin(&w, out);
+    json_object_open(&w);
+    json_key(&w, "path");
+    json_string(&w, file->path, file->path_len);
+    json_key(&w, "status");
+    json_cstring(&w, diff_status_name(file->status));
+    json_key(&w, "additions");
+    json_int(&w, (int64_t)file->additions);
+    json_key(&w, "deletions");
+    json_int(&w, (int64_t)file->deletions);
+    if (file->binary) {
+        json_key(&w, "binary");
+        json_bool(&w, true);
+    }
+    json_object_close(&w);
 }

@@ -58,4 +58,8 @@ diff_files_end(struct diff_files *d);
 const char *
 diff_status_name(enum diff_status status);
 
+/* {"path":...,"status":...,"additions":n,"deletions":n}, with "binary":true where it is. */
+void
+diff_file_write(struct buf *out, const struct diff_file *file);
+
 #endif

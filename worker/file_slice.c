@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/json_write.h"
 #include "common/limits.h"
+#include "common/utf8.h"
 
 int64_t
 file_slice_read(int fd, void *into, size_t max, uint64_t offset)
@@ -17,6 +19,25 @@ file_slice_read(int fd, void *into, size_t max, uint64_t offset)
         n = pread(fd, into, max, (off_t)offset);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -EIO : n;
+}
+
+int64_t
+file_slice_escape(int fd, uint64_t size, uint64_t offset, struct buf *out)
+{
+    static char slice[FILE_SLICE]; /* one thread, used up before the return */
+    size_t max = sizeof slice, hold;
+    int64_t n;
+
+    if (max > size - offset)
+        max = (size_t)(size - offset);
+    n = max > 0 ? file_slice_read(fd, slice, max, offset) : 0;
+    if (n <= 0)
+        return n;
+    hold = utf8_incomplete_tail(slice, (size_t)n);
+    if (offset + (uint64_t)n >= size || hold == (size_t)n)
+        hold = 0; /* nothing follows that could complete it */
+    json_escape(out, slice, (size_t)n - hold);
+    return n - (int64_t)hold;
 }
 
 char *

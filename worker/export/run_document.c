@@ -13,7 +13,6 @@
 
 #include "common/json_write.h"
 #include "common/limits.h"
-#include "common/utf8.h"
 #include "worker/dialog_read.h"
 #include "worker/diff_files.h"
 #include "worker/doc_render.h"
@@ -22,8 +21,6 @@
 #include "worker/file_slice.h"
 #include "worker/run_render.h"
 #include "worker/runs_results.h"
-
-#define SLICE (64u * 1024u)
 
 struct document {
     const struct results *results;
@@ -53,26 +50,20 @@ put_str(struct document *d, const char *text)
 
 /* --- text --------------------------------------------------------------------------------- */
 
-/* The file as the inside of a JSON string; sequences are not torn at a slice's border. */
+/* The file as the inside of a JSON string. */
 static void
 put_inside(struct document *d, int fd, uint64_t size)
 {
-    static char slice[SLICE];
     uint64_t at = 0;
 
     while (at < size) {
-        size_t max = size - at < sizeof slice ? (size_t)(size - at) : sizeof slice, hold;
-        int64_t n = file_slice_read(fd, slice, max, at);
+        int64_t n = file_slice_escape(fd, size, at, &d->file->out);
 
         if (n < 0)
             d->error = (int)n;
         if (n <= 0)
             return;
-        hold = utf8_incomplete_tail(slice, (size_t)n);
-        if (at + (uint64_t)n >= size || hold == (size_t)n)
-            hold = 0; /* nothing follows that could complete it */
-        json_escape(&d->file->out, slice, (size_t)n - hold);
-        at += (uint64_t)n - hold;
+        at += (uint64_t)n;
         site_file_flush(d->file, false);
     }
 }
@@ -129,31 +120,16 @@ put_file(void *ctx, const struct diff_file *file)
 {
     struct files *files = ctx;
     struct buf *out = &files->document->file->out;
-    struct json_writer w;
 
     if (files->n++ > 0)
         buf_add(out, ",", 1);
-    json_begin(&w, out);
-    json_object_open(&w);
-    json_key(&w, "path");
-    json_string(&w, file->path, file->path_len);
-    json_key(&w, "status");
-    json_cstring(&w, diff_status_name(file->status));
-    json_key(&w, "additions");
-    json_int(&w, (int64_t)file->additions);
-    json_key(&w, "deletions");
-    json_int(&w, (int64_t)file->deletions);
-    if (file->binary) {
-        json_key(&w, "binary");
-        json_bool(&w, true);
-    }
-    json_object_close(&w);
+    diff_file_write(out, file);
 }
 
 static void
 put_files(struct document *d)
 {
-    static char slice[SLICE];
+    static char slice[FILE_SLICE];
     struct files files = {d, 0};
     struct diff_files diff;
     uint64_t size = 0, at = 0;
