@@ -161,6 +161,17 @@ stands(int fd)
            (info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
 }
 
+/* Its owner let go of it: nobody is there any more to be asked about, or refused. */
+static bool
+hung_up(int fd)
+{
+    struct tcp_info info;
+    socklen_t len = sizeof info;
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+           info.tcpi_state != TCP_ESTABLISHED;
+}
+
 static int
 ask_tcp(struct peer_uid *p, int fd, uint32_t *ret_uid)
 {
@@ -169,12 +180,14 @@ ask_tcp(struct peer_uid *p, int fd, uint32_t *ret_uid)
     struct endpoint own, other;
     uint32_t uid;
 
-    if (getsockname(fd, (struct sockaddr *)&ours, &ours_len) != 0 ||
-        getpeername(fd, (struct sockaddr *)&theirs, &theirs_len) != 0 ||
-        !endpoint_of(&ours, &own) || !endpoint_of(&theirs, &other))
+    if (getsockname(fd, (struct sockaddr *)&ours, &ours_len) != 0)
+        return -ENOENT;
+    if (getpeername(fd, (struct sockaddr *)&theirs, &theirs_len) != 0)
+        return errno == ENOTCONN ? -ENOTCONN : -ENOENT; /* reset */
+    if (!endpoint_of(&ours, &own) || !endpoint_of(&theirs, &other))
         return -ENOENT;
     if (ask_kernel(p, &other, &own, &uid) != 0)
-        return -ENOENT;
+        return hung_up(fd) ? -ENOTCONN : -ENOENT;
     /* Our end after the peer's: while ours stands, its numbers cannot be somebody else's. */
     if (!stands(fd))
         return -ENOENT;
@@ -210,10 +223,13 @@ handle_peer_uid(struct broker *b, const struct ask *ask, const void *request,
                 struct channel_packet *packet)
 {
     struct answer_peer_uid a = {.status = ANSWER_NOT_FOUND};
+    int r = b->peer_uid != NULL ? peer_uid_ask(b->peer_uid, packet->fds[0], &a.uid) : -ENOENT;
 
     (void)request;
-    if (b->peer_uid != NULL && peer_uid_ask(b->peer_uid, packet->fds[0], &a.uid) == 0)
+    if (r == 0)
         a.status = ANSWER_OK;
+    else if (r == -ENOTCONN)
+        a.status = ANSWER_FAILED;
     dispatch_answer(b->dispatch, ask, &a, -1);
     return 0;
 }

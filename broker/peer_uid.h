@@ -13,8 +13,9 @@ void
 peer_uid_free(struct peer_uid *p);
 
 /* Uid of the process account at the other end of the connected stream socket `fd`, which
- * stays the caller's. 0; -ENOENT: the kernel does not tell (another machine, a connection
- * that is not whole, not a connection at all). */
+ * stays the caller's. 0; -ENOTCONN: the other end was closed or never
+ * was; -ENOENT: the kernel does not tell (another machine, a connection that is not whole, not
+ * a stream socket). */
 int
 peer_uid_ask(struct peer_uid *p, int fd, uint32_t *ret_uid);
 

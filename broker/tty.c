@@ -17,7 +17,7 @@
 #include "broker/child.h"
 
 static void
-on_sweep(evutil_socket_t fd, short what, void *arg)
+on_orphans(evutil_socket_t fd, short what, void *arg)
 {
     struct ttys *all = arg;
     uint64_t now = broker_now_ms();
@@ -71,14 +71,15 @@ ttys_new(struct broker *b)
     all->broker = b;
     all->last_attachment = b->epoch; /* one of another broker names nothing here */
     LIST_INIT(&all->list);
-    all->sweep = event_new(b->base, -1, EV_PERSIST, on_sweep, all);
+    all->orphans = event_new(b->base, -1, EV_PERSIST, on_orphans, all);
     all->stop_limit = event_new(b->base, -1, 0, on_stop_limit, all);
-    if (all->sweep == NULL || all->stop_limit == NULL) {
+    all->sweep = tty_sweep_new(all);
+    if (all->orphans == NULL || all->stop_limit == NULL || all->sweep == NULL) {
         ttys_free(all);
         return NULL;
     }
     if (b->config.pty_cleanup && every_ms > 0)
-        event_add(all->sweep, &every);
+        event_add(all->orphans, &every);
     return all;
 }
 
@@ -88,6 +89,7 @@ tty_free(struct tty *t)
     struct ttys *all = t->all;
 
     tty_record_end(t);
+    tty_sweep_forget(t);
     LIST_REMOVE(t, link);
     all->n_ttys--;
     if (t->drain != NULL)
@@ -110,8 +112,9 @@ ttys_free(struct ttys *all)
         return;
     while (!LIST_EMPTY(&all->list))
         tty_free(LIST_FIRST(&all->list));
-    if (all->sweep != NULL)
-        event_free(all->sweep);
+    tty_sweep_free(all->sweep);
+    if (all->orphans != NULL)
+        event_free(all->orphans);
     if (all->stop_limit != NULL)
         event_free(all->stop_limit);
     free(all);
@@ -303,7 +306,8 @@ tty_new(struct ttys *all, const struct request_tty_open *q)
     if (t == NULL)
         return NULL;
     t->all = all;
-    t->master = -1;
+    t->master = t->kept = -1;
+    t->clear = true;
     t->inside = INSIDE_GONE;
     t->ending = true; /* until it runs, nobody misses it */
     LIST_INSERT_HEAD(&all->list, t, link);
@@ -313,7 +317,8 @@ tty_new(struct ttys *all, const struct request_tty_open *q)
     memcpy(t->run_id, q->run_id, sizeof t->run_id);
     t->started_ms = t->unseen_ms = broker_now_ms();
     t->ring = tty_ring_new();
-    if (t->ring < 0 || make_names(t) < 0) {
+    if (t->ring < 0 || make_names(t) < 0 ||
+        tty_ring_resize(t->ring, &t->head, (struct tty_ring_size){q->cols, q->rows}) < 0) {
         tty_free(t);
         return NULL;
     }
@@ -330,7 +335,9 @@ tty_start(struct tty *t, const struct request_tty_open *q, char *error)
         tty_free(t);
         return r;
     }
+    tty_sweep_keep(t); /* first: a broker that is killed from here on leaves a trace */
     r = tty_spawn(t, q, on_exit_status, error);
+    t->clear = r < 0;
     if (r == 0)
         r = make_events(t);
     if (r == 0) {

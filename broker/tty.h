@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "broker/cli.h"
 #include "broker/dispatch.h"
 #include "common/limits.h"
 #include "common/messages.h"
@@ -23,6 +24,7 @@ struct buf;
 struct child;
 struct event;
 struct recording;
+struct tty_sweep;
 
 /* NULL: no memory. */
 struct ttys *
@@ -43,6 +45,10 @@ ttys_stop(struct ttys *all, void (*done)(void *ctx), void *ctx);
 
 #define TTY_TAG_SIZE 33u /* 16 random bytes in hex and NUL */
 
+/* The variable with the tag, in the environment of the program in the container and of all it
+ * starts: by it the session is found there. Backends that hand no variables on have none. */
+#define TTY_MARK "SSEBENCH_WEBUI_TTY"
+
 struct attachment {
     uint64_t id, peer; /* id 0: free */
 };
@@ -57,6 +63,8 @@ struct tty {
     char run_id[MESSAGE_ID_SIZE];
     uint8_t session[MESSAGE_TTY_SESSION];
     char tag[TTY_TAG_SIZE]; /* names it inside the container; no secret */
+    bool marked;            /* TTY_MARK is set there */
+    int kept;               /* its file of tty_sweep.c, or -1 */
     int master, ring;
     struct tty_ring_head head; /* while the broker is the ring's writer */
     struct child *child;       /* NULL: ended */
@@ -66,6 +74,7 @@ struct tty {
     bool taken;   /* somebody knows its session id */
     bool fetched; /* its end was told to somebody */
     bool drained; /* nothing more comes out of it */
+    bool clear;   /* nothing of it is left inside the container */
     enum tty_inside inside;
     uint64_t started_ms, unseen_ms; /* unseen: since when without a viewer */
     struct attachment attachments[LIMIT_TTY_VIEWERS];
@@ -83,7 +92,8 @@ struct ttys {
     uint32_t last_number;
     uint32_t leftovers; /* groups inside containers that outlived our ending them */
     uint64_t last_attachment;
-    struct event *sweep, *stop_limit;
+    struct event *orphans, *stop_limit;
+    struct tty_sweep *sweep;
     void (*stopped)(void *ctx);
     void *stopped_ctx;
 };
@@ -133,5 +143,25 @@ void
 tty_inside_find(struct tty *t);
 void
 tty_inside_end(struct tty *t);
+/* End what a broker before left there. 0 or -errno; `fn` tells of it like tty_inside_left. */
+int
+tty_inside_end_left(struct broker *b, const char *run_id, const char *tag, cli_done_fn fn,
+                    void *ctx);
+/* Did the call that ends a session tell that all is gone? True as well: nobody can tell. */
+bool
+tty_inside_left(const struct cli_result *result);
+
+/* broker/tty_sweep.c: a file for each session, so that a broker that comes after a killed one
+ * ends what is left of it in the containers. */
+void
+tty_sweep_keep(struct tty *t);
+/* It is over here: forget it, or leave it to the next broker if it is not clear inside. */
+void
+tty_sweep_forget(struct tty *t);
+/* Find and end what other brokers left. NULL: no memory. */
+struct tty_sweep *
+tty_sweep_new(struct ttys *all);
+void
+tty_sweep_free(struct tty_sweep *s);
 
 #endif

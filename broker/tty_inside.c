@@ -15,19 +15,32 @@
 
 #define STATUS_LEFT 4 /* of the second script: something outlived SIGKILL */
 
-/* f PID: parent, session, terminal, start time and state of a process, from the kernel. */
+/* f PID: parent, session, terminal, start time and state of a process, from the kernel.
+ * has PID ENTRY: is that in its environment? lead TAG: find the leader that carries it: of
+ * those that do it leads a session on a terminal, and its parent does not (so no tmux). */
 #define READ_PROCESS                                                                      \
     "d=$HOME/.ssebench-webui-tty\n"                                                       \
     "f() { read -r l 2>/dev/null < /proc/$1/stat || return 1\n"                           \
-    " set -- ${l##*) }; Z=$1 P=$2 S=$4 T=$5 B=${20}; }\n"
+    " set -- ${l##*) }; Z=$1 P=$2 S=$4 T=$5 B=${20}; }\n"                                 \
+    "has() { tr '\\0' '\\n' 2>/dev/null < /proc/$1/environ | grep -qxF \"$2\"; }\n"      \
+    "here() { has $1 \"HOME=$HOME\"; }\n"                                                \
+    "lead() { for q in /proc/[0-9]*; do q=${q#/proc/}; f $q || continue\n"                \
+    "  [ \"$S\" = \"$q\" ] && [ \"$T\" != 0 ] || continue; p=$P b=$B\n"                  \
+    "  has $q \"" TTY_MARK "=$1\" && here $q || continue\n"                               \
+    "  [ \"$p\" != 0 ] && has $p \"" TTY_MARK "=$1\" && here $p || { p=$q; return 0; }\n"  \
+    " done; return 1; }\n"
 
-/* $1: tag. A candidate leads a session on a terminal, began about when this script did, lives
- * in this container, has a parent that does not (so no tmux), and is nobody else's: mkdir
- * decides between two scripts. Where several fit, the oldest: calls come in order. */
+/* $1: tag; $2: "marked", or nothing. Not marked, a candidate leads a session on a terminal,
+ * began about when this script did, lives in this container, has a parent that does not, and
+ * is nobody else's: mkdir decides between two scripts. Where several fit, the oldest: calls
+ * come in order. */
 static const char find_script[] = READ_PROCESS
-    "here() { tr '\\0' '\\n' 2>/dev/null < /proc/$1/environ | grep -qxF \"HOME=$HOME\"; }\n"
     "umask 77; mkdir -p \"$d\" || exit 5\n"
     "f $$; now=$B; n=0\n"
+    "while [ \"$2\" = marked ] && [ $n -lt 40 ]; do\n"
+    " if lead $1; then echo \"$p $b\" > \"$d/$1\"; exit 0; fi\n"
+    " n=$((n+1)); sleep 0.2\n"
+    "done\n"
     "while [ $n -lt 40 ]; do\n"
     " best=\n"
     " for q in /proc/[0-9]*; do q=${q#/proc/}; f $q || continue\n"
@@ -45,7 +58,7 @@ static const char find_script[] = READ_PROCESS
 /* $1: tag, $2: "end", or "look": the program ended by itself, so its background jobs stay, as
  * after any shell, unless the leader is still there. */
 static const char end_script[] = READ_PROCESS
-    "read -r p b 2>/dev/null < \"$d/$1\" || exit 0\n"
+    "read -r p b 2>/dev/null < \"$d/$1\" || { [ \"$2\" = end ] && lead $1; } || exit 0\n"
     "members() { m=; for q in /proc/[0-9]*; do q=${q#/proc/}\n"
     " f $q && [ \"$S\" = \"$p\" ] && [ \"$Z\" != Z ] && m=\"$m $q\"; done; [ -n \"$m\" ]; }\n"
     "clean() { rm -f \"$d/$1\"; rmdir \"$d/$p.$b\" \"$d\" 2>/dev/null; }\n"
@@ -61,19 +74,35 @@ static const char end_script[] = READ_PROCESS
 static void
 on_found(void *ctx, struct cli_result *result);
 
+/* What is called: `script` in the container of `run_id`, for the session `tag`. */
+struct inside_call {
+    const char *run_id, *tag, *script, *mode;
+};
+
+/* Safe: the script is a constant, its arguments are a checked run ID and hex digits. */
 static int
-call(struct tty *t, const char *script, const char *mode, cli_done_fn fn)
+call(struct broker *b, const struct inside_call *i, cli_done_fn fn, void *ctx)
 {
-    const char *const args[] = {"runs", "exec", t->run_id, "--", "sh", "-c",
-                                script, "sh", t->tag, mode, NULL};
+    const char *const args[] = {"runs", "exec", i->run_id, "--", "sh", "-c",
+                                i->script, "sh", i->tag, i->mode, NULL};
     struct cli_call c = {.args = args, .timeout_ms = LIMIT_TTY_INSIDE_MS, .own_bound = true,
-                         .fn = fn, .ctx = t};
+                         .fn = fn, .ctx = ctx};
     char error[LIMIT_CLI_ERROR];
 
-    return cli_start(t->all->broker->cli, &c, error);
+    return cli_start(b->cli, &c, error);
 }
 
-/* One of a run at a time: two that look together could each find the other's. The oldest
+static void
+look(struct tty *t)
+{
+    struct inside_call i = {t->run_id, t->tag, find_script, t->marked ? "marked" : ""};
+
+    t->inside = INSIDE_LOOKING;
+    if (call(t->all->broker, &i, on_found, t) < 0)
+        t->inside = INSIDE_UNKNOWN;
+}
+
+/* Not marked: one of a run at a time: two that look together could each find the other's. The oldest
  * goes first; the list begins with the newest. */
 static void
 find_next(struct ttys *all, const char *run_id)
@@ -81,18 +110,15 @@ find_next(struct ttys *all, const char *run_id)
     struct tty *t, *oldest = NULL;
 
     LIST_FOREACH(t, &all->list, link) {
-        if (strcmp(t->run_id, run_id) != 0)
+        if (t->marked || strcmp(t->run_id, run_id) != 0)
             continue;
         if (t->inside == INSIDE_LOOKING)
             return;
         if (t->inside == INSIDE_WAITING)
             oldest = t;
     }
-    if (oldest == NULL)
-        return;
-    oldest->inside = INSIDE_LOOKING;
-    if (call(oldest, find_script, "", on_found) < 0)
-        oldest->inside = INSIDE_UNKNOWN;
+    if (oldest != NULL)
+        look(oldest);
 }
 
 static void
@@ -110,20 +136,30 @@ on_found(void *ctx, struct cli_result *result)
         tty_inside_end(t);
 }
 
-/* Safe: the script is a constant, its arguments are a checked run ID and hex digits. */
 void
 tty_inside_find(struct tty *t)
 {
     t->inside = INSIDE_WAITING;
-    find_next(t->all, t->run_id);
+    if (t->marked)
+        look(t);
+    else
+        find_next(t->all, t->run_id);
 }
 
+bool
+tty_inside_left(const struct cli_result *result)
+{
+    return result->outcome != CLI_EXITED || result->exit_status == STATUS_LEFT;
+}
+
+/* A container that is gone meanwhile answers with another status: nothing is left then. */
 static void
 on_ended(void *ctx, struct cli_result *result)
 {
     struct tty *t = ctx;
 
-    if (result->outcome != CLI_EXITED || result->exit_status == STATUS_LEFT) {
+    t->clear = !tty_inside_left(result);
+    if (!t->clear) {
         t->all->leftovers++;
         log_event(LOG_LEVEL_WARNING, "tty-left-inside", "terminal=%u status=%d", t->number,
                   result->exit_status);
@@ -132,20 +168,32 @@ on_ended(void *ctx, struct cli_result *result)
     tty_settle(t);
 }
 
-/* A container that is gone meanwhile answers with another status: nothing is left then. */
+int
+tty_inside_end_left(struct broker *b, const char *run_id, const char *tag, cli_done_fn fn,
+                    void *ctx)
+{
+    struct inside_call i = {run_id, tag, end_script, "end"};
+
+    return call(b, &i, fn, ctx);
+}
+
 void
 tty_inside_end(struct tty *t)
 {
+    struct inside_call i = {t->run_id, t->tag, end_script, t->ending ? "end" : "look"};
+
     if (t->inside == INSIDE_LOOKING || t->inside == INSIDE_ENDING)
         return; /* on_found comes here again */
     if (t->inside == INSIDE_WAITING)
         t->inside = INSIDE_UNKNOWN; /* it ended before anybody could look */
-    if (t->inside == INSIDE_KNOWN &&
-        call(t, end_script, t->ending ? "end" : "look", on_ended) == 0) {
+    /* By its mark it is found now, where it was not before. */
+    if ((t->inside == INSIDE_KNOWN || (t->marked && t->ending)) &&
+        call(t->all->broker, &i, on_ended, t) == 0) {
         t->inside = INSIDE_ENDING;
         return;
     }
-    if (t->inside == INSIDE_KNOWN || (t->inside == INSIDE_UNKNOWN && t->ending))
+    t->clear = t->inside == INSIDE_UNKNOWN && !t->ending;
+    if (!t->clear)
         t->all->leftovers++; /* nobody can tell */
     t->inside = INSIDE_GONE;
     tty_settle(t);

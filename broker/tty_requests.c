@@ -136,8 +136,8 @@ handle_tty_open(struct broker *b, const struct ask *ask, const void *request,
     if (!message_string_valid(q->run_id, sizeof q->run_id) ||
         !message_string_valid(q->workdir, sizeof q->workdir) ||
         !message_string_valid(q->message, sizeof q->message) ||
-        memcmp(q->reserved, zero, sizeof zero) != 0 || q->program < TTY_SHELL ||
-        q->program >= TTY_PROGRAMS || !size_valid(q->cols) || !size_valid(q->rows))
+        memcmp(q->reserved, zero, sizeof zero) != 0 || q->passes_env > 1 ||
+        q->program < TTY_SHELL || q->program >= TTY_PROGRAMS || !size_valid(q->cols) || !size_valid(q->rows))
         return -EBADMSG;
     if (switched_on(b) && policy_run_id_valid(q->run_id, strlen(q->run_id)) &&
         workdir_valid(q->workdir) && q->message[0] != '-' &&

@@ -14,16 +14,37 @@
 #include "broker/child.h"
 #include "broker/tty.h"
 
-#define ENV_MORE 4u /* variables that are added, with the NULL */
+#define ENV_MORE 5u /* variables that are added, with the NULL */
 
-/* What a terminal in a browser can do. The CLI shows no colours of its own into it, but the
- * program in the container must not be told the server's NO_COLOR. */
+static bool
+is_variable(const char *entry, const char *name)
+{
+    size_t len = strlen(name);
+
+    return strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+/* Replaced, or not for the program in the container: the server's own NO_COLOR, and a locale
+ * without UTF-8. */
+static bool
+left_out(const char *entry)
+{
+    static const char *const names[] = {"TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "LANG",
+                                        TTY_MARK};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (is_variable(entry, names[i]))
+            return true;
+    return (is_variable(entry, "LC_ALL") || is_variable(entry, "LC_CTYPE")) &&
+           strcasestr(entry, "utf") == NULL;
+}
+
+/* What a terminal in a browser can do. C.UTF-8 is the locale with UTF-8 that every image has. */
 static char **
-make_environment(char *const *base)
+make_environment(char *const *base, char *mark)
 {
     static char term[] = "TERM=xterm-256color", color[] = "COLORTERM=truecolor",
                 lang[] = "LANG=C.UTF-8";
-    bool has_locale = false;
     size_t n = 0, kept = 0;
     char **env;
 
@@ -32,22 +53,13 @@ make_environment(char *const *base)
     env = calloc(n + ENV_MORE, sizeof *env);
     if (env == NULL)
         return NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (strncmp(base[i], "TERM=", 5) == 0 || strncmp(base[i], "COLORTERM=", 10) == 0 ||
-            strncmp(base[i], "NO_COLOR=", 9) == 0 ||
-            strncmp(base[i], "FORCE_COLOR=", 12) == 0)
-            continue;
-        if (strncmp(base[i], "LANG=", 5) == 0 || strncmp(base[i], "LC_ALL=", 7) == 0)
-            has_locale |= strcasestr(base[i], "utf") != NULL;
-        env[kept++] = base[i];
-    }
+    for (size_t i = 0; i < n; i++)
+        if (!left_out(base[i]))
+            env[kept++] = base[i];
     env[kept++] = term;
     env[kept++] = color;
-    for (size_t i = 0; !has_locale && i < kept; i++) /* a locale without UTF-8 is replaced */
-        if (strncmp(env[i], "LANG=", 5) == 0 || strncmp(env[i], "LC_ALL=", 7) == 0)
-            env[i] = lang;
-    if (!has_locale)
-        env[kept++] = lang;
+    env[kept++] = lang;
+    env[kept++] = mark;
     return env;
 }
 
@@ -56,6 +68,8 @@ make_environment(char *const *base)
 static void
 make_arguments(struct tty *t, const struct request_tty_open *q, char **argv)
 {
+    /* By name: the CLI takes the values from its own environment. */
+    static const char *const variables[] = {"TERM", "COLORTERM", "LANG", TTY_MARK};
     char *const *words = children_words(t->all->broker->children);
     size_t n = 0;
 
@@ -68,6 +82,10 @@ make_arguments(struct tty *t, const struct request_tty_open *q, char **argv)
     if (q->workdir[0] != '\0') {
         argv[n++] = (char *)"--workdir";
         argv[n++] = (char *)q->workdir;
+    }
+    for (size_t i = 0; t->marked && i < sizeof variables / sizeof variables[0]; i++) {
+        argv[n++] = (char *)"--env";
+        argv[n++] = (char *)variables[i];
     }
     argv[n++] = (char *)"--tty";
     argv[n++] = (char *)q->run_id;
@@ -106,7 +124,7 @@ tty_spawn(struct tty *t, const struct request_tty_open *q, void (*on_exit)(void 
           char *error)
 {
     struct children *children = t->all->broker->children;
-    char *argv[CHILD_ARGS_MAX + 1];
+    char *argv[CHILD_ARGS_MAX + 1], mark[sizeof TTY_MARK + TTY_TAG_SIZE];
     struct child_spec spec = {.argv = argv, .terminal = true, .fn = on_exit, .ctx = t};
     int slave = -1, r = open_pair(t, q, &slave);
 
@@ -114,8 +132,10 @@ tty_spawn(struct tty *t, const struct request_tty_open *q, void (*on_exit)(void 
         snprintf(error, MESSAGE_ERROR_SIZE, "no pseudo-terminal: %s", strerror(-r));
         return r;
     }
+    t->marked = q->passes_env == 1;
+    snprintf(mark, sizeof mark, TTY_MARK "=%s", t->tag);
     make_arguments(t, q, argv);
-    spec.env = make_environment(children_environment(children));
+    spec.env = make_environment(children_environment(children), mark);
     spec.in_fd = spec.out_fd = spec.err_fd = slave;
     if (spec.env == NULL) {
         snprintf(error, MESSAGE_ERROR_SIZE, "out of memory");

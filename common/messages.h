@@ -256,7 +256,8 @@ struct request_tty_open {
     char run_id[MESSAGE_ID_SIZE];
     char workdir[MESSAGE_TTY_DIR]; /* "": the container's own */
     char message[MESSAGE_TTY_TEXT]; /* "": none; TTY_OPENCODE only */
-    uint8_t reserved[7];
+    uint8_t passes_env; /* 1: the backend hands variables into the container */
+    uint8_t reserved[6];
 };
 
 /* TTY_JOIN: who knows the session's id, of this very run, may see it and take it over. */
@@ -355,7 +356,8 @@ struct answer_plain {
 
 struct answer_peer_uid {
     struct message_head head;
-    uint32_t status; /* OK: uid known; NOT_FOUND: the kernel does not tell */
+    uint32_t status; /* OK: uid known; NOT_FOUND: the kernel does not tell;
+                        FAILED: the other end was closed meanwhile */
     uint32_t uid;
 };
 

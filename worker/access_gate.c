@@ -246,6 +246,10 @@ on_peer_uid(void *ctx, const void *answer, int *fds, unsigned n_fds)
 
     x->ticket = 0;
     exchange_on_gone(x, NULL, NULL);
+    if (a && a->status == ANSWER_FAILED) { /* no refusal: nobody reads it, and whose it was is lost */
+        exchange_error(x, 503, "The connection was closed before it was known whose it is", NULL);
+        return;
+    }
     if (!a || (a->status != ANSWER_OK && a->status != ANSWER_NOT_FOUND)) {
         exchange_header(x, "Retry-After", "1");
         exchange_error(x, 503, "The server is restarting a part of itself: try again", NULL);

@@ -167,7 +167,9 @@ static void
 ask_open(struct pty *p)
 {
     struct request_tty_open q = {.program = p->program, .cols = p->cols, .rows = p->rows};
+    const char *backend = runs_listing().backend;
 
+    q.passes_env = backend != NULL && strcmp(backend, "docker") == 0; /* contract 2.9 */
     message_string_set(q.run_id, sizeof q.run_id, p->run_id);
     message_string_set(q.workdir, sizeof q.workdir, p->workdir);
     message_string_set(q.message, sizeof q.message, p->message);

@@ -12,6 +12,9 @@
  *                  before is closed with 4001. &view=1: only look on, input is ignored.
  *   {"type":"session","id","replay":N,"credit":true}   first frame out; N bytes of old output
  *                  follow (answer no query in them). In JSON mode only with ?session.
+ *   {"type":"resize","cols","rows"}   out, to who attached again or only looks on: what follows
+ *                  was made for a terminal of this size. After the replay it has the client's
+ *                  own, unless that only looks on.
  *   {"type":"credit","bytes":N}   in: N more bytes are shown. From the first one on, at most
  *                  LIMIT_TTY_CREDIT bytes are on their way.
  * Close codes: 1000 it ended; 1009 input too fast; 1012 the broker was restarted; 4001 taken
@@ -65,6 +68,7 @@ struct pty {
     int ring, master;    /* -1: none */
     struct tty_ring_head head;
     uint64_t position;   /* viewers: how far the ring was sent */
+    struct tty_ring_size shown; /* told to the client last */
     ev_io readable, writable;
     ev_timer timer;      /* quiet after the end; a viewer's look */
     bool ended, at_end, over; /* program; terminal; exit was told or never will be */
@@ -104,6 +108,9 @@ void
 pty_send_session(struct pty *p, size_t replay);
 void
 pty_send_output(struct pty *p, const char *bytes, size_t len);
+/* What follows was made for this size. */
+void
+pty_send_size(struct pty *p, struct tty_ring_size size);
 void
 pty_send_exit(struct pty *p, int status);
 void

@@ -105,6 +105,24 @@ pty_send_output(struct pty *p, const char *bytes, size_t len)
 }
 
 void
+pty_send_size(struct pty *p, struct tty_ring_size size)
+{
+    struct json_writer w;
+    struct buf out;
+
+    if (size.cols == 0 || size.rows == 0 || !p->resumes ||
+        (size.cols == p->shown.cols && size.rows == p->shown.rows))
+        return;
+    p->shown = size;
+    begin(&w, &out, "resize");
+    json_key(&w, "cols");
+    json_int(&w, size.cols);
+    json_key(&w, "rows");
+    json_int(&w, size.rows);
+    end(p, &w);
+}
+
+void
 pty_send_exit(struct pty *p, int status)
 {
     struct json_writer w;

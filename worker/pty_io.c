@@ -142,10 +142,16 @@ on_view(struct pty *p)
 {
     static char bytes[LIMIT_TTY_QUEUE];
     size_t most = room(p);
-    long n = most > 0 ? tty_ring_read(p->ring, &p->position, bytes, most) : 1;
+    struct tty_ring_size size;
+    long n = 1;
 
-    if (most > 0 && n > 0)
+    while (most > 0 && (n = tty_ring_read_sized(p->ring, &p->position, bytes, most, &size)) >= 0) {
+        pty_send_size(p, size);
+        if (n == 0)
+            break;
         pty_send_output(p, bytes, (size_t)n);
+        most -= (size_t)n;
+    }
     if (n <= 0 && p->ended)
         tell_end(p);
     else
@@ -166,33 +172,41 @@ pty_io_view(struct pty *p)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* A cut ring begins somewhere in a line: start with a whole one. */
+static uint64_t
+first_whole_line(const struct pty *p)
+{
+    uint64_t position = p->head.written > LIMIT_TTY_RING ? p->head.written - LIMIT_TTY_RING : 0;
+    uint64_t after = position;
+    char bytes[4096];
+    long n = position > 0 ? tty_ring_read(p->ring, &after, bytes, sizeof bytes) : 0;
+    const char *line = n > 0 ? memchr(bytes, '\n', (size_t)n) : NULL;
+
+    return line != NULL ? position + (uint64_t)(line + 1 - bytes) : position;
+}
+
+/* Nobody writes to the ring meanwhile: its writer is this. */
 static void
 replay(struct pty *p)
 {
-    char *bytes = malloc(LIMIT_TTY_RING);
-    uint64_t position = 0;
-    long n = bytes != NULL ? tty_ring_read(p->ring, &position, bytes, LIMIT_TTY_RING) : 0;
-    long at = 0;
+    static char bytes[LIMIT_TTY_QUEUE];
+    uint64_t position = first_whole_line(p);
+    struct tty_ring_size size;
+    long n;
 
-    /* A cut ring begins somewhere in a line: start with a whole one. */
-    if (n == LIMIT_TTY_RING && position > LIMIT_TTY_RING) {
-        const char *line = memchr(bytes, '\n', 4096);
-
-        at = line != NULL ? line + 1 - bytes : 0;
+    pty_send_session(p, (size_t)(p->head.written - position));
+    while ((n = tty_ring_read_sized(p->ring, &position, bytes, sizeof bytes, &size)) > 0) {
+        pty_send_size(p, size);
+        pty_send_output(p, bytes, (size_t)n);
     }
-    pty_send_session(p, n > 0 ? (size_t)(n - at) : 0);
-    for (long part; at < n; at += part) {
-        part = n - at < LIMIT_TTY_QUEUE ? n - at : LIMIT_TTY_QUEUE;
-        pty_send_output(p, bytes + at, (size_t)part);
-    }
-    free(bytes);
 }
 
 void
 pty_io_begin(struct pty *p, int master)
 {
     p->master = master;
-    tty_ring_head(p->ring, &p->head);
+    if (tty_ring_head(p->ring, &p->head) < 0)
+        p->head = (struct tty_ring_head){0};
     ev_io_set(&p->readable, master, EV_READ);
     ev_io_set(&p->writable, master, EV_WRITE);
     replay(p);
@@ -257,8 +271,10 @@ pty_io_resize(struct pty *p, int64_t cols, int64_t rows)
         return;
     p->cols = (uint16_t)cols;
     p->rows = (uint16_t)rows;
-    if (p->master >= 0)
-        ioctl(p->master, TIOCSWINSZ, &size);
+    if (p->master < 0)
+        return;
+    ioctl(p->master, TIOCSWINSZ, &size);
+    tty_ring_resize(p->ring, &p->head, (struct tty_ring_size){p->cols, p->rows});
 }
 
 /* --- beginning and end -------------------------------------------------------------------------------- */

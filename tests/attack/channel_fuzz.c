@@ -128,6 +128,7 @@ make_sensible(uint16_t type, unsigned char *bytes)
         strcpy(q->run_id, id);
         q->program = 1 + dice(TTY_PROGRAMS - 1);
         q->cols = q->rows = (uint16_t)(1 + dice(200));
+        q->passes_env = dice(2);
     }
     if (type == MESSAGE_CHILD_END)
         ((struct request_child_end *)bytes)->child = number();

@@ -12,6 +12,7 @@ class Screen:
     def __init__(self, server, path, **more):
         self.ws = server.websocket(path, **more)
         self.output, self.told, self.closed = b"", [], None
+        self.sizes = []  # of old output: (where it begins in `output`, columns, rows)
 
     def frame(self):
         try:
@@ -29,6 +30,8 @@ class Screen:
     def message(self, m):
         if m["type"] == "output":
             self.output += m["data"].encode()
+        elif m["type"] == "resize":
+            self.sizes.append((len(self.output), m["cols"], m["rows"]))
         else:
             self.told.append(m)
 

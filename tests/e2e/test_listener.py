@@ -1,7 +1,9 @@
 """Where the server listens and whom it answers: base path, Unix socket, other accounts."""
 import os
 import shutil
+import socket
 import stat
+import struct
 import subprocess
 
 import pytest
@@ -44,6 +46,19 @@ def test_another_account_is_refused(start):
         assert answer.startswith("HTTP/1.1 403 ") and PEER in answer, answer
     assert ask_as(0, server).stdout.startswith("HTTP/1.1 200 ")
     assert server.get("/api/health").status == 200
+
+
+def test_a_client_that_closes_at_once_is_not_refused(start):
+    server = start()
+    for _ in range(30):
+        with socket.create_connection(server.address) as s:
+            s.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        with socket.create_connection(server.address) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # resets
+            s.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert server.get("/api/health").status == 200
+    assert server.stop() == 0  # all its lines are here
+    assert [line for line in server.err if "refused" in line] == []
 
 
 @pytest.mark.root

@@ -1,4 +1,6 @@
 """Terminals: frames, sizes, floods, resuming, taking over, orphans, and nothing left behind."""
+import fcntl
+import glob
 import json
 import os
 import re
@@ -38,6 +40,10 @@ def wait_sessions(server, n):
         sessions(server)), 30, "%d terminals" % n)
 
 
+def ttys_started(place):
+    return [v for v in place.vectors("runs exec") if " --tty " in v]
+
+
 def shell_pid(screen):
     screen.type("echo pid=$$=\r")
     return int(screen.shows(r"pid=(\d+)=").group(1))
@@ -53,7 +59,9 @@ def test_frames_of_the_contract(place, stage):
     assert b"\r24 80\r\nxterm-256color\r\n80\r\n" in s.output and s.output.endswith(b"exit\r\n")
     assert s.told == [{"type": "exit", "code": 7}]
     assert s.closed == (1000, "The command ended")
-    assert place.vectors("runs exec --tty") == ["runs exec --tty t1 -- bash"]
+    assert place.vectors("runs exec --env") == [
+        "runs exec --env TERM --env COLORTERM --env LANG --env SSEBENCH_WEBUI_TTY "
+        "--tty t1 -- bash"]
     call = [c for c in place.calls() if "--tty" in c["argv"]][0]
     wait_sessions(server, 0)
     assert sessions(server)["leftovers"] == 0
@@ -101,7 +109,7 @@ def test_refusals_in_order_and_open(place, stage):
     assert s.first("error")["message"] == (
         "Terminal unavailable: the docker backend cannot run commands in a run")
     s.close()
-    assert place.vectors("runs exec --tty") == []
+    assert ttys_started(place) == []
 
 
 def test_cli_that_fails_to_exec(place, stage):
@@ -122,7 +130,8 @@ def test_assistant_terminal(place, stage):
         s = Screen(server, "/api/pty-debug/t1" + query)
         s.to_end()
         assert [m["type"] for m in s.told] == ["exit"]
-        vector = place.vectors("runs exec --workdir")[-1]
+        vector = ttys_started(place)[-1]
+        assert vector.startswith("runs exec --workdir /"), vector
         assert vector.endswith("--tty t1 -- " + words), vector
     call = [c for c in place.calls() if c["argv"][-2:-1] == ["run"]][-1]
     assert call["argv"][-1] == "fix it; now $HOME"
@@ -300,6 +309,51 @@ def test_end_while_nobody_looked(stage):
     assert {"type": "exit", "code": 9} in again.told
 
 
+def test_old_output_has_its_sizes(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary&cols=100&rows=30")
+    session = s.first("session")["id"]
+    marks = [(40, 10), (40, 10), (120, 40)]
+    s.type("stty -echo; echo at-100-$((1+1))\r")
+    s.shows("at-100-2")
+    for cols, rows in marks:
+        s.resize(cols, rows)
+        s.type("echo at-%d-$((1+1))\r" % cols)
+        s.shows("at-%d-2" % cols)
+    s.close()
+    for more, last in (("&cols=90&rows=20", (120, 40)), ("&view=1", (90, 20))):
+        again = Screen(server, "/api/pty/t1?mode=binary&session=%s%s" % (session, more))
+        again.first("session")
+        again.shows("at-120-2")
+        if "view" in more:
+            again.until(lambda: again.sizes[-1][1:] == last)
+        assert [size[1:] for size in again.sizes][:3] == [(100, 30), (40, 10), (120, 40)]
+        for (at, cols, _), (end, _, _) in zip(again.sizes[:3], again.sizes[1:3] + [(None,) * 3]):
+            assert b"at-%d-2" % cols in again.output[at:end]
+        if "view" not in more:
+            again.type("stty size\r")
+            again.shows("20 90\r")
+        again.close()
+
+
+def test_of_many_sizes_the_newest_are_kept(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary&cols=100&rows=30")
+    session = s.first("session")["id"]
+    s.type("stty -echo; echo ready-$((1+1))\r")
+    s.shows("ready-2")
+    for n in range(300):
+        s.resize(50 + n, 30)
+        s.type("echo at-$((%d+0))-\r" % n)
+        s.shows("at-%d-" % n)
+    s.close()
+    again = Screen(server, "/api/pty/t1?mode=binary&cols=80&rows=24&session=" + session)
+    again.shows("at-299-")
+    kept = [cols for _, cols, _ in again.sizes]
+    assert kept == list(range(kept[0], 350)) and len(kept) == 128
+    again.close()
+
+
 # --- ending --------------------------------------------------------------------------------------
 
 def test_orphans_end_with_all_they_started(stage):
@@ -375,6 +429,81 @@ def test_broker_killed(stage):
     s = Screen(server, "/api/pty/t1?mode=binary")
     s.first("session")
     s.close()
+
+
+def kept_files(place):
+    folder = os.path.join(place.state, "terminals")
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def mark_of(screen):
+    """Process and mark of a shell, and what the search for it wrote in its home."""
+    screen.type("echo m=$$=$SSEBENCH_WEBUI_TTY=; until [ -s ~/.ssebench-webui-tty/$SSEBENCH_WEBUI_TTY ]; "
+                "do sleep 0.1; done; echo f=$(cat ~/.ssebench-webui-tty/$SSEBENCH_WEBUI_TTY)=\r")
+    pid, tag = screen.shows(r"m=(\d+)=([0-9a-f]{32})=").groups()
+    return pid, tag, screen.shows(r"f=(\d+) \d+=").group(1)
+
+
+def test_each_of_many_opened_at_once_has_its_own_mark(place, stage):
+    server = stage()
+    open_ones = [Screen(server, "/api/pty/t1?mode=binary&rows=%d" % (20 + n)) for n in range(8)]
+    found = [mark_of(s) for s in open_ones]
+    assert [pid for pid, _, _ in found] == [pid for _, _, pid in found]
+    assert len({tag for _, tag, _ in found}) == 8
+    assert kept_files(place) == sorted(tag.decode() + "-t1" for _, tag, _ in found)
+    for s in open_ones:
+        s.type("exit\r")
+        s.to_end()
+    wait_sessions(server, 0)
+    assert kept_files(place) == []
+
+
+def test_a_backend_that_passes_no_environment(place, stage):
+    server = stage({"SSEBENCH_BACKEND": "kubernetes"})
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    pid = shell_pid(s)
+    assert ttys_started(place) == ["runs exec --tty t1 -- bash"]
+    found = os.path.join(place.standin, "runs", "*", "home", ".ssebench-webui-tty", "?" * 32)
+    process.wait_for(lambda: any(os.path.getsize(f) for f in glob.glob(found)),
+                     what="it is found without a mark")
+    entry = sessions(server)["processes"][0]
+    server.request("POST", "/api/pty/sessions/" + entry["sessionId"], {"Content-Length": "0"})
+    process.wait_for(lambda: not process.alive(pid), what="the shell is gone")
+    assert wait_sessions(server, 0)["leftovers"] == 0
+    s.close()
+
+
+def test_what_a_killed_broker_left_is_ended(place, stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    pid, tag, _ = mark_of(s)
+    s.type("trap '' HUP; (trap '' HUP TERM; sleep 600) & echo child=$!=\r")
+    child = int(s.shows(r"child=(\d+)=").group(1))
+    folder = os.path.join(place.state, "terminals")
+    theirs = "0" * 32 + "-t1"
+    with open(os.path.join(folder, theirs), "w") as held, \
+            open(os.path.join(folder, "1" * 32 + "-gone-run"), "w"), \
+            open(os.path.join(folder, "note"), "w"):
+        fcntl.flock(held, fcntl.LOCK_EX)  # another server on this state directory lives
+        os.kill(server.broker(), signal.SIGKILL)
+        s.to_end()
+        process.wait_for(lambda: not process.alive(child) and not process.alive(int(pid)), 60,
+                         "the next broker ends what is left")
+        process.wait_for(lambda: kept_files(place) == sorted([theirs, "note"]), 60,
+                         "its file is gone, others' are not")
+    assert sessions(server)["leftovers"] == 0
+
+
+def test_what_cannot_be_ended_after_a_killed_broker_is_counted(place, stage):
+    server = stage({"PTY_CLEANUP_INTERVAL": "100"})
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    mark_of(s)
+    place.knobs(fail={"exec": [1, "ssebench: the daemon is away"]})
+    os.kill(server.broker(), signal.SIGKILL)
+    s.to_end()
+    process.wait_for(lambda: server.broker() and sessions(server)["leftovers"] == 1, 60,
+                     "it is counted")
+    assert kept_files(place) == []
 
 
 def test_stop_of_the_server(stage):
@@ -497,4 +626,4 @@ def test_no_terminal_without_its_recording(place, stage):
     assert s.first("error")["message"] == (
         "Failed to start terminal: it cannot be recorded: Not a directory")
     s.close()
-    assert place.vectors("runs exec --tty") == []
+    assert ttys_started(place) == []

@@ -213,6 +213,105 @@ a_lying_head_costs_no_more_than_wrong_bytes(void **state)
     }
 }
 
+/* Read all; what comes with which size, as "bytes@colsxrows " each. */
+static const char *
+sized(int fd, uint64_t position)
+{
+    static char text[8192];
+    struct tty_ring_size size;
+    size_t at = 0;
+    long n;
+
+    text[0] = '\0';
+    while ((n = tty_ring_read_sized(fd, &position, scratch, sizeof scratch, &size)) > 0)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%ld@%ux%u ", n, size.cols,
+                               size.rows);
+    assert_int_equal(n, 0);
+    snprintf(text + at, sizeof text - at, "now %ux%u", size.cols, size.rows);
+    return text;
+}
+
+static void
+resize(int fd, struct tty_ring_head *head, uint16_t cols, uint16_t rows)
+{
+    assert_int_equal(tty_ring_resize(fd, head, (struct tty_ring_size){cols, rows}), 0);
+}
+
+static void
+bytes_know_the_size_they_were_made_for(void **state)
+{
+    int fd = *(int *)*state;
+    struct tty_ring_head head = {0};
+
+    append(fd, &head, 3);
+    assert_string_equal(sized(fd, 0), "3@0x0 now 0x0");
+    resize(fd, &head, 80, 24);
+    append(fd, &head, 10);
+    resize(fd, &head, 100, 30);
+    resize(fd, &head, 101, 30); /* nothing came at 100 */
+    append(fd, &head, 20);
+    resize(fd, &head, 101, 30); /* no change */
+    append(fd, &head, 1);
+    resize(fd, &head, 90, 20);
+    assert_string_equal(sized(fd, 0), "3@0x0 10@80x24 21@101x30 now 90x20");
+    assert_string_equal(sized(fd, 5), "8@80x24 21@101x30 now 90x20");
+    assert_int_equal(head.n_marks, 3);
+    /* the oldest bytes go, the size of what stays does not */
+    append(fd, &head, LIMIT_TTY_RING - 5);
+    assert_string_equal(sized(fd, 0), "5@101x30 262139@90x20 now 90x20");
+    resize(fd, &head, 70, 20);
+    assert_int_equal(head.n_marks, 3);
+    append(fd, &head, LIMIT_TTY_RING);
+    resize(fd, &head, 71, 20);
+    assert_int_equal(head.n_marks, 2);
+    assert_string_equal(sized(fd, 0), "262144@70x20 now 71x20");
+}
+
+static void
+of_many_sizes_the_newest_stay(void **state)
+{
+    int fd = *(int *)*state;
+    struct tty_ring_head head = {0}, found;
+
+    for (uint16_t i = 1; i <= 300; i++) {
+        resize(fd, &head, i, 24);
+        append(fd, &head, 1);
+    }
+    assert_int_equal(tty_ring_head(fd, &found), 0);
+    assert_int_equal(found.n_marks, TTY_RING_MARKS);
+    assert_int_equal(found.marks[0].size.cols, 300 - TTY_RING_MARKS + 1);
+    assert_int_equal(found.marks[TTY_RING_MARKS - 1].size.cols, 300);
+}
+
+/* A reader comes to its end whatever the marks say, and believes no impossible size. */
+static void
+lying_marks_cost_no_more_than_wrong_sizes(void **state)
+{
+    static const uint64_t numbers[] = {0, 1, 5, TTY_RING_MARKS, TTY_RING_MARKS + 1, UINT64_MAX};
+    static const uint64_t places[] = {0, 1, 9, 10, 11, UINT64_MAX};
+    int fd = *(int *)*state;
+
+    for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
+        for (size_t first = 0; first < 6; first++)
+            for (size_t second = 0; second < 6; second++) {
+                struct tty_ring_head head = {.written = 10, .n_marks = numbers[n]};
+                struct tty_ring_size size = {0};
+                uint64_t position = 0, total = 0;
+                long got;
+
+                head.marks[0] = (struct tty_ring_mark){places[first], {UINT16_MAX, 3}, 0};
+                head.marks[1] = (struct tty_ring_mark){places[second], {9, 3}, 0};
+                assert_int_equal(pwrite(fd, &head, sizeof head, 0), sizeof head);
+                while ((got = tty_ring_read_sized(fd, &position, scratch, 4, &size)) > 0) {
+                    total += (uint64_t)got;
+                    assert_true(size.cols <= LIMIT_TTY_SIZE);
+                }
+                assert_int_equal(total, 10);
+                resize(fd, &head, 80, 24);
+                assert_true(head.n_marks <= TTY_RING_MARKS);
+            }
+}
+
 static void
 a_descriptor_that_cannot_is_an_error(void **state)
 {
@@ -244,6 +343,9 @@ main(void)
                                         drop),
         cmocka_unit_test_setup_teardown(a_lying_head_costs_no_more_than_wrong_bytes,
                                         make, drop),
+        cmocka_unit_test_setup_teardown(bytes_know_the_size_they_were_made_for, make, drop),
+        cmocka_unit_test_setup_teardown(of_many_sizes_the_newest_stay, make, drop),
+        cmocka_unit_test_setup_teardown(lying_marks_cost_no_more_than_wrong_sizes, make, drop),
         cmocka_unit_test(a_descriptor_that_cannot_is_an_error),
     };
 

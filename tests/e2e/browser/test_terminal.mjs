@@ -38,6 +38,60 @@ test("typing, and the same shell after a reload", async (t) => {
     assert.deepEqual(wrong, []);
 });
 
+/** The rows of the visible screen, and where the cursor stands, as xterm.js has them. */
+const rows = (page) => page.evaluate(() => [...document.querySelectorAll(".xterm-accessibility-tree > div")].map((row) => row.textContent.replace(/\u00a0/g, " ").trimEnd()));
+
+test("after resizes a reload shows the same screen", async (t) => {
+    const { page, wrong } = await openTerminal(t);
+    await page.keyboard.type("PS1='> '; clear\n");
+    // Lines that wrap and are drawn over at one width, at another width, and at the last one.
+    const show = async (mark) => {
+        await page.keyboard.type(`printf '%0100d|\\r%s\\n' 7 ${mark}; stty size\n`);
+        await page.waitForFunction((m) => [...document.querySelectorAll(".xterm-accessibility-tree > div")].some((row) => row.textContent.startsWith(m)), mark, { timeout: 20_000 });
+    };
+    await page.setViewportSize({ width: 1500, height: 800 });
+    await show("wide");
+    await page.setViewportSize({ width: 1200, height: 800 });
+    await page.waitForTimeout(300); // the terminal follows its box on the next frame
+    await show("narrow");
+    await page.setViewportSize({ width: 1350, height: 800 });
+    await page.waitForTimeout(300);
+    await show("middle");
+    await page.keyboard.type("echo last-$((6*7))");
+    await waitForScreen(page, "last-$((6*7))");
+    const before = await rows(page);
+    await page.reload();
+    await page.locator(".terminal-pane").getByText("Connected", { exact: true }).waitFor();
+    await waitForScreen(page, "last-$((6*7))");
+    await page.waitForFunction((want) => JSON.stringify([...document.querySelectorAll(".xterm-accessibility-tree > div")].map((row) => row.textContent.replace(/\u00a0/g, " ").trimEnd())) === want, JSON.stringify(before), { timeout: 10_000 }).catch(async () => assert.deepEqual(await rows(page), before));
+    assert.deepEqual(wrong, []);
+});
+
+test("another window takes over, the first looks on and takes it back", async (t) => {
+    const { page } = await openTerminal(t);
+    await page.keyboard.type("echo first-$((1+1))\n");
+    await waitForScreen(page, "first-2");
+    const kept = await page.evaluate(() => JSON.stringify({ ...sessionStorage }));
+    const other = await page.context().newPage();
+    await other.addInitScript((all) => { for (const [key, value] of Object.entries(JSON.parse(all))) sessionStorage.setItem(key, value); }, kept);
+    await other.goto(page.url());
+    await waitForScreen(other, "first-2");
+    await page.getByText("Another window shows this shell now").waitFor();
+    await page.getByRole("button", { name: "Watch" }).click();
+    await page.getByText("Read only").waitFor();
+    await other.locator(".xterm-helper-textarea").focus();
+    await other.keyboard.type("echo second-$((1+1))\n");
+    await waitForScreen(page, "second-2");
+    await page.locator(".xterm-helper-textarea").focus();
+    await page.keyboard.type("echo not-$((1+1))\n");
+    await page.getByRole("button", { name: "Take over" }).click();
+    await other.getByText("Another window shows this shell now").waitFor();
+    await page.locator(".xterm-helper-textarea").focus();
+    await page.keyboard.type("echo third-$((1+1))\n");
+    await waitForScreen(page, "third-2");
+    assert.doesNotMatch(await screen(page), /not-2/, "who looks on types nothing");
+});
+
 test("a paste of several lines asks, and escapes do not come through", async (t) => {
     const { page } = await openTerminal(t);
     const paste = (text) => page.evaluate((value) => {

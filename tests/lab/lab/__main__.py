@@ -19,11 +19,13 @@ def main():
     import real_run
     import results
     import standin_cases
+    import terminal_cases
     results.cases()
     launch_cases.cases()
     with containers.Docker() as docker:
         containers.cases(docker)
         standin_cases.cases(docker)
+        terminal_cases.cases(docker)
         real_run.cases(docker)
     return 1 if report.failed else 0
 

@@ -200,6 +200,8 @@ def verb_exec(argv):
     name = backend(options)
     if not state.knob("supports_exec", True):
         raise Failure(1, "The %s backend cannot run commands in a run" % name)
+    if name == "kubernetes" and options["env"]:
+        raise Failure(1, "The kubernetes backend cannot pass environment variables")
     c = running(run_id)
     exec_in(c, command, options)
 
@@ -208,7 +210,9 @@ def exec_in(c, command, options):
     """Become the command, in the container's folder and with its environment."""
     record = c.record
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": c.path("home"), "LANG": "C.UTF-8",
-           "TERM": os.environ.get("TERM", "xterm"), "PS1": r"\u@run:\w\$ "}
+           "PS1": r"\u@run:\w\$ "}
+    if options.get("tty"):
+        env["TERM"] = "xterm"  # as Docker's engine; --env comes after it
     if os.environ.get("PATH"):
         env["PATH"] = os.environ["PATH"]
     env.update(record.get("environment", {}))

@@ -37,6 +37,11 @@ export function cleanPaste(text: string): string {
     return text.replace(/\x1b/g, "").replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]/g, "").replace(/\r?\n/g, "\r");
 }
 
+interface Size {
+    cols: number;
+    rows: number;
+}
+
 export class TerminalView {
     readonly state = signal<TerminalState>("connecting");
     readonly message = signal("");
@@ -52,15 +57,20 @@ export class TerminalView {
     private replay = 0;
     /** The part of it that xterm.js was not handed yet. */
     private replayToWrite = 0;
+    /** The size is the server's word: of old output, or of the window that is looked at. */
+    private foreignSize = false;
+    /** Somebody else types; this window only looks on. */
+    readonly watching = signal(false);
+    readonly takenOver = signal(false);
     private reattached = 0;
     private timer = 0;
     /** The server wants to hear how many bytes were shown. */
     private counts = false;
-    private waiting: Uint8Array[] = [];
+    private waiting: (Uint8Array | Size)[] = [];
 
     constructor(private readonly place: HTMLElement, private readonly path: string, private readonly sessionKey: string, settings: Settings) {
         this.terminal = new Terminal({
-            allowProposedApi: true, convertEol: true, cursorStyle: "bar", scrollback: SCROLLBACK_LINES,
+            allowProposedApi: true, cursorStyle: "bar", scrollback: SCROLLBACK_LINES,
             fontFamily: getComputedStyle(document.documentElement).getPropertyValue("--mono"), fontSize: settings.terminalFontSize,
             screenReaderMode: settings.terminalScreenReader, theme: THEMES[settings.terminalTheme], linkHandler: { activate: openLink },
         });
@@ -72,7 +82,7 @@ export class TerminalView {
         void this.tryWebgl();
         this.terminal.onData((data) => this.replay === 0 && this.send(data));
         this.terminal.onBinary((data) => this.replay === 0 && this.sendBytes(Uint8Array.from(data, (c) => c.charCodeAt(0))));
-        this.terminal.onResize(({ cols, rows }) => this.channel?.send(JSON.stringify({ type: "resize", cols, rows })));
+        this.terminal.onResize(({ cols, rows }) => this.foreignSize || this.channel?.send(JSON.stringify({ type: "resize", cols, rows })));
         this.terminal.attachCustomKeyEventHandler((event) => this.onKey(event));
         place.addEventListener("paste", this.onPaste, true);
         this.observer = new ResizeObserver(() => this.refit());
@@ -127,13 +137,22 @@ export class TerminalView {
         const old = this.stored();
         if (old) request(`pty/sessions/${encodeURIComponent(old)}`, { method: "DELETE" }).catch(() => {});
         this.store(null);
+        this.watching.value = false;
         this.terminal.reset();
         this.connect(false);
     }
 
-    /** Attach to the same shell again after the connection was lost. */
+    /** Attach to the same shell again after the connection was lost, or after looking on. */
     reconnect(): void {
         this.reattached = 0;
+        this.watching.value = false;
+        this.connect(true);
+    }
+
+    /** Look at the same shell without taking it away from the window that has it. */
+    watch(): void {
+        this.reattached = 0;
+        this.watching.value = true;
         this.connect(true);
     }
 
@@ -160,7 +179,7 @@ export class TerminalView {
     }
 
     private refit(): void {
-        if (this.place.clientWidth < 40 || this.place.clientHeight < 30) return;
+        if (this.foreignSize || this.place.clientWidth < 40 || this.place.clientHeight < 30) return;
         this.fit.fit();
     }
 
@@ -205,12 +224,14 @@ export class TerminalView {
         clearTimeout(this.timer);
         this.waiting = [];
         this.replay = this.replayToWrite = 0;
+        this.ownSize();
         this.state.value = "connecting";
         this.message.value = "";
         const session = resume ? this.stored() : null;
         if (resume && session) this.terminal.reset();
         const query = new URLSearchParams({ mode: "binary", cols: `${this.terminal.cols}`, rows: `${this.terminal.rows}` });
         if (session) query.set("session", session);
+        if (session && this.watching.peek()) query.set("view", "1");
         this.channel = new Channel("terminal", {
             once: true,
             path: () => `${this.path}?${query}`,
@@ -224,12 +245,13 @@ export class TerminalView {
     private opened(): void {
         this.state.value = "open";
         this.reattached = 0;
-        this.channel?.send(JSON.stringify({ type: "resize", cols: this.terminal.cols, rows: this.terminal.rows }));
+        if (!this.foreignSize) this.channel?.send(JSON.stringify({ type: "resize", cols: this.terminal.cols, rows: this.terminal.rows }));
     }
 
     private closed(reason: string, code: number): void {
         if (this.state.value === "exited" || this.state.value === "error") return;
         this.state.value = "lost";
+        this.takenOver.value = code === CLOSE_TAKEN_OVER;
         this.message.value = code === CLOSE_TAKEN_OVER ? "Another window shows this shell now" : reason;
         // The same shell again, never a new one, is no surprise to anybody.
         if (code !== CLOSE_TAKEN_OVER && this.stored() !== null && this.reattached++ < REATTACH_MAX)
@@ -241,6 +263,10 @@ export class TerminalView {
             this.store(message.id);
             this.counts = message.credit === true;
             this.replay = this.replayToWrite = typeof message.replay === "number" ? message.replay : 0;
+        }
+        else if (message.type === "resize" && typeof message.cols === "number" && typeof message.rows === "number") {
+            this.waiting.push({ cols: message.cols, rows: message.rows });
+            this.pump();
         }
         else if (message.type === "output" && typeof message.data === "string") this.write(new TextEncoder().encode(message.data));
         else if (message.type === "exit") this.exited(typeof message.code === "number" ? message.code : null);
@@ -263,11 +289,31 @@ export class TerminalView {
         this.pump();
     }
 
+    private ownSize(): void {
+        this.foreignSize = false;
+        this.refit();
+    }
+
+    /** Once all before it is on the screen: a size holds for what follows. */
+    private takeSize(size: Size): void {
+        this.foreignSize = true;
+        this.terminal.resize(size.cols, size.rows);
+    }
+
     /** Hand bytes to xterm.js as it takes them, and tell a server that counts how far they are shown. */
     private pump(): void {
         while (this.pending < MAX_PENDING) {
-            let bytes = this.waiting.shift();
-            if (!bytes) return;
+            const next = this.waiting[0];
+            const replayed = this.foreignSize && this.replayToWrite === 0 && !this.watching.peek();
+            if ((replayed || (next && "cols" in next)) && this.pending > 0) return; // called again when it is zero
+            if (replayed) this.ownSize();
+            if (!next) return;
+            this.waiting.shift();
+            if ("cols" in next) {
+                this.takeSize(next);
+                continue;
+            }
+            let bytes = next;
             const old = Math.min(this.replayToWrite, bytes.length);
             if (old > 0 && old < bytes.length) {
                 this.waiting.unshift(bytes.subarray(old));
@@ -291,7 +337,7 @@ export class TerminalView {
     }
 
     private sendBytes(bytes: Uint8Array): void {
-        if (this.state.value !== "open") return;
+        if (this.state.value !== "open" || this.watching.peek()) return;
         for (let at = 0; at < bytes.length; at += INPUT_PIECE) this.channel?.send(bytes.slice(at, at + INPUT_PIECE));
     }
 }

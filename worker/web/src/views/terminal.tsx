@@ -60,6 +60,7 @@ function Shell({ run, view, place }: { run: Run; view: TerminalView | null; plac
         <div class="pane terminal-pane">
             <div class="pane-tools">
                 <Badge tone={tone}>{word}</Badge>
+                {view?.watching.value && state === "open" && <Badge tone="warn">Read only</Badge>}
                 {view?.message.value && <span class="dim terminal-message">{view.message.value}</span>}
                 <span class="grow" />
                 {finding && view && <Find view={view} onClose={() => { setFinding(false); view.endFind(); }} />}
@@ -68,7 +69,9 @@ function Shell({ run, view, place }: { run: Run; view: TerminalView | null; plac
                     <Button kind="quiet" label="A+" aria-label="Bigger text" disabled={size >= MAX_FONT} onClick={() => change({ terminalFontSize: size + 1 })} />
                     <Button kind="quiet" bare icon="search" label="Search" pressed={finding} onClick={() => setFinding(!finding)} />
                     <Button kind="quiet" label="Clear" disabled={!view} onClick={() => view?.clear()} />
+                    {state === "lost" && view?.takenOver.value && <Button kind="quiet" label="Watch" onClick={() => view.watch()} />}
                     {state === "lost" && <Button kind="primary" label="Reconnect" onClick={() => view?.reconnect()} />}
+                    {state === "open" && view?.watching.value && <Button kind="primary" label="Take over" onClick={() => view.reconnect()} />}
                     <Button kind={ended && state !== "lost" ? "primary" : "quiet"} label="Restart" disabled={!view} onClick={() => view?.restart()} />
                 </span>
             </div>
