@@ -36,7 +36,11 @@ class Terminal(Screen):
         self.session = self.first("session")["id"]
 
     def frame(self):
-        super().frame()
+        try:
+            super().frame()
+        except TimeoutError:
+            raise AssertionError("nothing more came: %r %r" % (
+                self.lines(), self.output[-300:])) from None
         if not self.drawing:
             return
         end = self.sizes[-1][0] if self.sizes and self.sizes[-1][0] > self.drawn else None
@@ -119,7 +123,7 @@ def size_and_environment(world):
     same(re.search(rb"first=([^=]*)=", t.output).group(1), b"30 100", "size before any output")
     t.run("stty size; tput cols; echo $TERM:$COLORTERM:$LANG", r"30 100\s+100\s+"
           r"xterm-256color:truecolor:C.UTF-8")
-    t.type("trap 'echo now=$(stty size)=' WINCH\r")
+    t.run("trap 'echo now=$(stty size)=' WINCH; echo set=$((1+1))=", "set=2=")
     for cols, rows in ((132, 43), (40, 10), (200, 60)):
         t.resize(cols, rows)
         t.shows("now=%d %d=" % (rows, cols))
