@@ -13,13 +13,12 @@
 
 #include "broker/dispatch.h"
 #include "broker/keymaker/order.h"
+#include "broker/stderr_tail.h"
 #include "common/limits.h"
 
 struct broker;
 struct child;
 struct event;
-
-#define ASSISTANT_TAIL 2048u /* the end of its stderr, in which the last line is looked for */
 
 /* A worker waits for the outcome. */
 struct assistant_ask {
@@ -60,8 +59,7 @@ struct assistant {
     uint64_t died_young_ms; /* when one ended by itself before anybody could use it; 0: none */
     int err_fd;
     struct event *err_event;
-    size_t n_tail;
-    char tail[ASSISTANT_TAIL];
+    struct stderr_tail tail;
     char last_error[MESSAGE_ERROR_SIZE]; /* why the last one ended */
 };
 

@@ -43,22 +43,11 @@ assistant_server_done(struct assistant *as)
 static bool
 take_error(struct assistant *as)
 {
-    char bytes[ASSISTANT_TAIL];
-    ssize_t n = read(as->err_fd, bytes, sizeof bytes);
-    size_t keep;
+    ssize_t n = stderr_tail_read(&as->tail, as->err_fd);
 
     if (n == 0)
         event_del(as->err_event);
-    if (n <= 0)
-        return false;
-    keep = sizeof as->tail - (size_t)n;
-    if (as->n_tail > keep) {
-        memmove(as->tail, as->tail + as->n_tail - keep, keep);
-        as->n_tail = keep;
-    }
-    memcpy(as->tail + as->n_tail, bytes, (size_t)n);
-    as->n_tail += (size_t)n;
-    return true;
+    return n > 0;
 }
 
 static void
@@ -69,23 +58,12 @@ on_error(evutil_socket_t fd, short what, void *arg)
     take_error(arg);
 }
 
-/* The last line that is not blank, control bytes made blanks, secrets made stars. */
+/* Its last line, secrets made stars. */
 static void
 explain_exit(struct assistant *as, int exit_status)
 {
-    size_t end = as->n_tail, start, n = 0;
-
     memset(as->last_error, 0, sizeof as->last_error);
-    while (end > 0 && (unsigned char)as->tail[end - 1] <= ' ')
-        end--;
-    for (start = end; start > 0 && as->tail[start - 1] != '\n'; start--)
-        ;
-    for (; start < end && n < sizeof as->last_error - 1; start++, n++) {
-        unsigned char c = (unsigned char)as->tail[start];
-
-        as->last_error[n] = c < ' ' || c == 0x7f ? ' ' : (char)c;
-    }
-    if (n == 0)
+    if (!stderr_tail_line(&as->tail, as->last_error, sizeof as->last_error))
         snprintf(as->last_error, sizeof as->last_error,
                  "The OpenCode server ended with status %d", exit_status);
     litellm_redact(as->last_error, as->key);
@@ -205,7 +183,7 @@ assistant_server_start(struct assistant *as, enum run_port port)
     int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC), err_fd = -1;
     int r = null_fd < 0 ? -errno : watch_errors(as, &err_fd);
 
-    as->n_tail = 0;
+    as->tail.len = 0;
     memset(as->last_error, 0, sizeof as->last_error);
     if (r == 0)
         r = act_start(as, port, null_fd, err_fd);

@@ -17,9 +17,9 @@
 
 #include "broker/broker.h"
 #include "broker/child.h"
+#include "broker/stderr_tail.h"
 
 #define READ_SIZE 65536u  /* a pipe's capacity */
-#define STDERR_KEPT 4096u /* the end of stderr, in which the last line is looked for */
 
 struct running {
     struct cli *cli;
@@ -28,8 +28,7 @@ struct running {
     struct event *out, *err, *deadline;
     int out_fd, err_fd; /* our ends of the pipes */
     char name[64];      /* first words of the arguments, for messages */
-    size_t n_tail;
-    char tail[STDERR_KEPT];
+    struct stderr_tail tail;
     unsigned timeout_ms;
     bool counted;
     cli_done_fn fn;
@@ -142,22 +141,11 @@ take_output(struct running *run)
 static bool
 take_error(struct running *run)
 {
-    char bytes[STDERR_KEPT];
-    ssize_t n = read(run->err_fd, bytes, sizeof bytes);
-    size_t keep;
+    ssize_t n = stderr_tail_read(&run->tail, run->err_fd);
 
     if (n == 0)
         event_del(run->err);
-    if (n <= 0)
-        return false;
-    keep = sizeof run->tail - (size_t)n;
-    if (run->n_tail > keep) {
-        memmove(run->tail, run->tail + run->n_tail - keep, keep);
-        run->n_tail = keep;
-    }
-    memcpy(run->tail + run->n_tail, bytes, (size_t)n);
-    run->n_tail += (size_t)n;
-    return true;
+    return n > 0;
 }
 
 static void
@@ -184,26 +172,6 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
     give_up(arg, CLI_TIMEOUT);
 }
 
-/* The last line of stderr that is not blank, control bytes made blanks: text for people. */
-static bool
-last_line(const struct running *run, char *out, size_t size)
-{
-    size_t end = run->n_tail, start, len;
-
-    while (end > 0 && (unsigned char)run->tail[end - 1] <= ' ')
-        end--;
-    for (start = end; start > 0 && run->tail[start - 1] != '\n'; start--)
-        ;
-    len = end - start < size - 1 ? end - start : size - 1;
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)run->tail[start + i];
-
-        out[i] = c < ' ' || c == 0x7f ? ' ' : (char)c;
-    }
-    out[len] = '\0';
-    return len > 0;
-}
-
 static void
 explain(struct running *run)
 {
@@ -213,7 +181,7 @@ explain(struct running *run)
     case CLI_EXITED:
         if (res->exit_status == 0)
             res->error[0] = '\0';
-        else if (!last_line(run, res->error, sizeof res->error))
+        else if (!stderr_tail_line(&run->tail, res->error, sizeof res->error))
             snprintf(res->error, sizeof res->error, "`ssebench %s` ended with status %d",
                      run->name, res->exit_status);
         break;
@@ -243,7 +211,7 @@ on_exit_status(void *ctx, int exit_status)
 
     for (unsigned i = 0; i < LIMIT_CLI_OUTPUT / READ_SIZE && take_output(run); i++)
         ;
-    for (unsigned i = 0; i < READ_SIZE / STDERR_KEPT && take_error(run); i++)
+    for (unsigned i = 0; i < READ_SIZE / STDERR_TAIL && take_error(run); i++)
         ;
     res->exit_status = exit_status;
     if (lseek(res->output_fd, 0, SEEK_SET) != 0 ||
