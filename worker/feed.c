@@ -9,7 +9,7 @@
 #include "worker/dialog_read.h"
 #include "worker/feed_parts.h"
 #include "worker/iso_time.h"
-#include "worker/upstream.h"
+#include "worker/upstream_kept.h"
 #include "worker/worker.h"
 #include "worker/ws.h"
 
@@ -373,7 +373,7 @@ feed_over(struct feed *f)
     f->state = FEED_OVER;
     unlist(f);
     feed_daemon_end(f);
-    upstream_forget(f->run_id);
+    upstream_kept_forget(f->run_id);
     f->guard++;
     for (struct feed_place *p = f->places; p != NULL; p = next) {
         next = p->next;

@@ -128,7 +128,7 @@ runs_glance(struct runs_glance *g, void (*ready)(void *ctx), void *ctx)
     if (!runs.glance_pending) {
         runs.glanced_ms = now;
         runs.glance_pending = true;
-            broker_ask_runs_list(runs.listing.generation, true, on_glanced, NULL);
+        broker_ask_runs_list(runs.listing.generation, true, on_glanced, NULL);
         if (!runs.glance_pending)
             return true; /* the broker is away, which is the newest state */
     }

@@ -11,12 +11,11 @@
 #include "common/buf.h"
 #include "common/limits.h"
 #include "worker/broker_link.h"
+#include "worker/upstream_kept.h"
 #include "worker/upstream_parse.h"
 #include "worker/worker.h"
 
 #define READ_SIZE 65536u
-#define KEEP_S 20.0   /* an unused connection is closed */
-#define KEPT_MAX 128u /* connections kept, of this worker */
 
 struct upstream {
     struct upstream *next, **link;
@@ -32,108 +31,17 @@ struct upstream {
     bool in_ask, refused; /* the broker said no from within the asking */
     bool endless, fresh;
     uint64_t max_body;
-    enum run_port port;
+    struct upstream_place place;
     ev_io io;
     ev_timer deadline; /* of the whole */
     ev_timer head_due; /* of the answer's head; at first, the beginning */
     unsigned head_ms;
     struct buf out;    /* the request; sent[0..at) */
     size_t at;
-    char run_id[MESSAGE_ID_SIZE];
-    char url[MESSAGE_URL_SIZE];
-};
-
-/* A connection between two requests. */
-struct kept {
-    struct kept *next, **link;
-    enum run_port port;
-    ev_io io;
-    ev_timer timer;
-    char run_id[MESSAGE_ID_SIZE];
-    char url[MESSAGE_URL_SIZE];
 };
 
 static struct upstream *upstreams;
-static struct kept *kept_list;
-static unsigned n_upstreams, n_kept;
-
-/* --- connections between requests ----------------------------------------------------------- */
-
-/* The descriptor; the rest is freed. */
-static int
-take_kept(struct kept *k)
-{
-    int fd = k->io.fd;
-
-    ev_io_stop(worker_loop(), &k->io);
-    ev_timer_stop(worker_loop(), &k->timer);
-    *k->link = k->next;
-    if (k->next != NULL)
-        k->next->link = k->link;
-    n_kept--;
-    free(k);
-    return fd;
-}
-
-static void
-on_kept_readable(struct ev_loop *loop, ev_io *w, int events)
-{
-    close(take_kept(w->data)); /* closed, or it says what nobody asked */
-}
-
-static void
-on_kept_timer(struct ev_loop *loop, ev_timer *w, int events)
-{
-    close(take_kept(w->data));
-}
-
-static struct kept *
-find_kept(const char *run_id, enum run_port port)
-{
-    for (struct kept *k = kept_list; k != NULL; k = k->next)
-        if (k->port == port && strcmp(k->run_id, run_id) == 0)
-            return k;
-    return NULL;
-}
-
-static void
-keep(const struct upstream *u, int fd)
-{
-    struct kept *k = NULL;
-
-    if (n_kept < KEPT_MAX && find_kept(u->run_id, u->port) == NULL)
-        k = calloc(1, sizeof *k);
-    if (k == NULL) {
-        close(fd);
-        return;
-    }
-    k->port = u->port;
-    memcpy(k->run_id, u->run_id, sizeof k->run_id);
-    memcpy(k->url, u->url, sizeof k->url);
-    ev_io_init(&k->io, on_kept_readable, fd, EV_READ);
-    ev_timer_init(&k->timer, on_kept_timer, KEEP_S, 0.);
-    k->io.data = k->timer.data = k;
-    ev_io_start(worker_loop(), &k->io);
-    ev_timer_start(worker_loop(), &k->timer);
-    k->next = kept_list;
-    k->link = &kept_list;
-    if (k->next != NULL)
-        k->next->link = &k->next;
-    kept_list = k;
-    n_kept++;
-}
-
-void
-upstream_forget(const char *run_id)
-{
-    struct kept *next;
-
-    for (struct kept *k = kept_list; k != NULL; k = next) {
-        next = k->next;
-        if (strcmp(k->run_id, run_id) == 0)
-            close(take_kept(k));
-    }
-}
+static unsigned n_upstreams;
 
 /* --- the end --------------------------------------------------------------------------------- */
 
@@ -181,7 +89,7 @@ finish(struct upstream *u, int error)
     if (error == 0 && u->connected && upstream_parser_keeps(u->parser)) {
         ev_io_stop(worker_loop(), &u->io);
         u->connected = false;
-        keep(u, u->io.fd);
+        upstream_kept_put(&u->place, u->io.fd);
     }
     u->in_callback = true; /* a cancel from in there does nothing more */
     u->handler->done(u->ctx, error);
@@ -322,7 +230,7 @@ upstream_resume(struct upstream *u)
 const char *
 upstream_url(const struct upstream *u)
 {
-    return u->url[0] != '\0' ? u->url : NULL;
+    return u->place.url[0] != '\0' ? u->place.url : NULL;
 }
 
 /* --- the connection ------------------------------------------------------------------------------ */
@@ -349,7 +257,7 @@ on_answer(void *ctx, const void *answer, int *fds, unsigned n_fds)
     }
     u->asking = false;
     if (a != NULL)
-        message_string_set(u->url, sizeof u->url, a->url);
+        message_string_set(u->place.url, sizeof u->place.url, a->url);
     if (a == NULL || a->status == ANSWER_BUSY) {
         finish(u, -EAGAIN);
     } else if (a->status == ANSWER_TIMEOUT) {
@@ -372,9 +280,9 @@ on_refused(struct ev_loop *loop, ev_timer *w, int events)
 static void
 ask_connection(struct upstream *u)
 {
-    struct request_run_connect q = {.port = u->port};
+    struct request_run_connect q = {.port = u->place.port};
 
-    message_string_set(q.run_id, sizeof q.run_id, u->run_id);
+    message_string_set(q.run_id, sizeof q.run_id, u->place.run_id);
     u->asking = true;
     u->reused = false;
     u->in_ask = true;
@@ -392,18 +300,17 @@ static void
 on_begin(struct ev_loop *loop, ev_timer *w, int events)
 {
     struct upstream *u = w->data;
-    struct kept *k = u->fresh ? NULL : find_kept(u->run_id, u->port);
+    int fd = u->fresh ? -1 : upstream_kept_take(&u->place);
 
     ev_timer_init(&u->head_due, on_deadline, u->head_ms / 1000., 0.);
     if (u->head_ms != 0)
         ev_timer_start(loop, &u->head_due);
-    if (k == NULL) {
+    if (fd < 0) {
         ask_connection(u);
         return;
     }
-    memcpy(u->url, k->url, sizeof u->url);
     u->reused = true;
-    use_connection(u, take_kept(k));
+    use_connection(u, fd);
 }
 
 static void
@@ -429,10 +336,10 @@ upstream_start(const struct upstream_request *q, const struct upstream_handler *
         return NULL;
     u->handler = handler;
     u->ctx = ctx;
-    u->port = q->port;
+    u->place.port = q->port;
     u->endless = q->endless;
     u->fresh = q->fresh;
-    message_string_set(u->run_id, sizeof u->run_id, q->run_id);
+    message_string_set(u->place.run_id, sizeof u->place.run_id, q->run_id);
     buf_init(&u->out, 0);
     write_request(&u->out, q);
     u->parser = upstream_parser_new((struct upstream_sink){sink_head, sink_data, u},

@@ -60,8 +60,4 @@ upstream_resume(struct upstream *u);
 const char *
 upstream_url(const struct upstream *u);
 
-/* Close the connections kept for this run (it was stopped or removed). */
-void
-upstream_forget(const char *run_id);
-
 #endif
