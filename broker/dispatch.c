@@ -338,7 +338,9 @@ send_or_queue(struct peer *peer, void *bytes, size_t len, int fd)
         return;
     }
     if (queue_add(peer, bytes, len, fd) != 0) {
+        /* It would wait for good: another one in its place asks again. */
         log_event(LOG_LEVEL_ERROR, "answer-lost", "worker=%u reason=memory", peer->number);
+        master_link_kill_worker(peer->dispatch->broker, peer->number);
         if (fd >= 0)
             close(fd);
     }

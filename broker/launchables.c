@@ -60,6 +60,7 @@ launchables_free(struct launchables *l)
 struct names {
     char **at;
     size_t n;
+    bool failed; /* names are missing for want of memory or descriptors */
 };
 
 static int
@@ -77,6 +78,13 @@ names_done(struct names *names)
     *names = (struct names){0};
 }
 
+/* Is it our want, or is nothing there to be read? */
+static bool
+is_want(int error)
+{
+    return error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
 static void
 names_add(struct names *names, const char *name)
 {
@@ -85,10 +93,12 @@ names_add(struct names *names, const char *name)
     if (names->n >= LIMIT_LAUNCHABLES)
         return;
     at = realloc(names->at, (names->n + 1) * sizeof *at);
+    names->failed |= at == NULL;
     if (at == NULL)
         return;
     names->at = at;
     at[names->n] = strdup(name);
+    names->failed |= at[names->n] == NULL;
     if (at[names->n] != NULL)
         names->n++;
 }
@@ -114,6 +124,7 @@ list_directories(const char *path, bool sorted)
     DIR *dir = opendir(path);
     struct dirent *entry;
 
+    names.failed = dir == NULL && is_want(errno);
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         struct stat st;
 
@@ -141,24 +152,27 @@ put(struct buf *out, char kind, const char *name)
 static void
 put_names(struct buf *out, char kind, struct names *names)
 {
+    out->failed |= names->failed;
     for (size_t i = 0; i < names->n; i++)
         if (i == 0 || strcmp(names->at[i], names->at[i - 1]) != 0)
             put(out, kind, names->at[i]);
     names_done(names);
 }
 
-/* Whole, or nothing: a bounded regular file. The result is malloc'ed. */
+/* Whole, or nothing: a bounded regular file. The result is malloc'ed. `ret_want`: it may be
+ * there all the same. */
 static char *
-read_file(const char *path, size_t *ret_len)
+read_file(const char *path, size_t *ret_len, bool *ret_want)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     char *bytes = NULL;
     struct stat st;
     ssize_t n = 0;
 
+    *ret_want = fd < 0 && is_want(errno);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         st.st_size <= (off_t)LIMIT_LAUNCHABLES_FILE)
-        bytes = malloc((size_t)st.st_size + 1);
+        *ret_want = (bytes = malloc((size_t)st.st_size + 1)) == NULL;
     if (bytes != NULL)
         n = read(fd, bytes, (size_t)st.st_size);
     if (fd >= 0)
@@ -190,18 +204,21 @@ put_models(struct launchables *l, struct buf *out)
 
     snprintf(path, sizeof path, "%s/models", l->checkout);
     dir = opendir(path);
+    models.failed = dir == NULL && is_want(errno);
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         const char *dot = strrchr(entry->d_name, '.');
         size_t len;
         char *bytes;
+        bool want;
 
         if (entry->d_name[0] == '.' || dot == NULL ||
             (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0))
             continue;
         snprintf(path, sizeof path, "%s/models/%s", l->checkout, entry->d_name);
-        bytes = read_file(path, &len);
+        bytes = read_file(path, &len, &want);
         if (bytes != NULL)
-            launchables_yaml_read(bytes, len, "model_name", on_model, &models);
+            want = !launchables_yaml_read(bytes, len, "model_name", on_model, &models);
+        models.failed |= want;
         free(bytes);
     }
     if (dir != NULL)
@@ -240,11 +257,13 @@ put_plugins(struct launchables *l, struct buf *out)
     char path[8192];
     size_t len;
     char *bytes;
+    bool want;
 
     snprintf(path, sizeof path, "%s/runtime/plugins/plugins.yaml", l->checkout);
-    bytes = read_file(path, &len);
+    bytes = read_file(path, &len, &want);
     if (bytes != NULL)
-        launchables_yaml_read(bytes, len, "name", on_plugin, out);
+        want = !launchables_yaml_read(bytes, len, "name", on_plugin, out);
+    out->failed |= want;
     free(bytes);
 }
 

@@ -118,16 +118,16 @@ take_event(struct reading *r, const yaml_event_t *event)
     }
 }
 
-void
+bool
 launchables_yaml_read(const char *bytes, size_t len, const char *name_key,
                       void (*fn)(void *ctx, const struct yaml_entry *entry), void *ctx)
 {
     struct reading r = {.name_key = name_key, .fn = fn, .ctx = ctx};
     yaml_parser_t parser;
-    bool more = true;
+    bool more = true, good;
 
     if (!yaml_parser_initialize(&parser))
-        return;
+        return false;
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes, len);
     for (unsigned i = 0; more && i < EVENTS_MAX; i++) {
         yaml_event_t event;
@@ -137,5 +137,7 @@ launchables_yaml_read(const char *bytes, size_t len, const char *name_key,
         more = take_event(&r, &event);
         yaml_event_delete(&event);
     }
+    good = parser.error != YAML_MEMORY_ERROR;
     yaml_parser_delete(&parser);
+    return good;
 }

@@ -12,8 +12,9 @@ struct yaml_entry {
 };
 
 /* Call `fn` for each mapping of the top list, in order. Bounded in depth and number; aliases
- * are not followed. An error ends the reading: what came before it counts. */
-void
+ * are not followed. An error ends the reading: what came before it counts. False: for want of
+ * memory. */
+bool
 launchables_yaml_read(const char *bytes, size_t len, const char *name_key,
                       void (*fn)(void *ctx, const struct yaml_entry *entry), void *ctx);
 

@@ -2,6 +2,8 @@
 #include "common/json_read.h"
 
 #include <errno.h>
+#include <setjmp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_parse.h>
@@ -11,6 +13,8 @@
 
 #define ARENA_CHUNK (16u * 1024u)
 #define STRICT_MEMBERS 256u /* of one object in a client's body: the check is quadratic */
+
+static const char out_of_memory[] = "out of memory";
 
 struct chunk {
     struct chunk *next;
@@ -23,8 +27,16 @@ struct json_doc {
     struct json_value *root;
 };
 
+/* What yajl allocated and has not freed. */
+struct block {
+    struct block *next, **link;
+    _Alignas(16) char bytes[];
+};
+
 /* State while yajl calls back. The first error stays. */
 struct reader {
+    jmp_buf no_memory; /* out of yajl */
+    struct block *blocks;
     struct json_doc *doc;
     struct json_value *open[LIMIT_JSON_DEPTH]; /* containers we are inside of */
     struct json_value *last[LIMIT_JSON_DEPTH]; /* their newest member */
@@ -103,7 +115,7 @@ add_value(struct reader *r, enum json_type type)
     struct json_value *v = arena_get(r->doc, sizeof *v);
 
     if (v == NULL) {
-        fail(r, "out of memory");
+        fail(r, out_of_memory);
         return NULL;
     }
     *v = (struct json_value){.type = type};
@@ -152,7 +164,7 @@ on_number(void *ctx, const char *text, size_t len)
         return 0;
     copy = keep_text(r, text, len, &v->len);
     if (copy == NULL)
-        return fail(r, "out of memory");
+        return fail(r, out_of_memory);
     v->text = copy;
     v->number = strtod(copy, NULL);
     if (strpbrk(copy, ".eE") == NULL) {
@@ -172,7 +184,7 @@ on_string(void *ctx, const unsigned char *text, size_t len)
     if (v == NULL)
         return 0;
     v->text = keep_text(r, (const char *)text, len, &v->len);
-    return v->text != NULL ? 1 : fail(r, "out of memory");
+    return v->text != NULL ? 1 : fail(r, out_of_memory);
 }
 
 static int
@@ -229,7 +241,7 @@ on_key(void *ctx, const unsigned char *text, size_t len)
 
     r->key = keep_text(r, (const char *)text, len, &r->key_len);
     if (r->key == NULL)
-        return fail(r, "out of memory");
+        return fail(r, out_of_memory);
     if (!r->strict)
         return 1;
     if (memchr(r->key, '\0', r->key_len) != NULL)
@@ -253,29 +265,99 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_close,
 };
 
+/* --- yajl looks at none of the addresses that it is given, so it is never given NULL ---------- */
+
+static void
+block_insert(struct reader *r, struct block *b)
+{
+    b->next = r->blocks;
+    b->link = &r->blocks;
+    if (b->next != NULL)
+        b->next->link = &b->next;
+    r->blocks = b;
+}
+
+static void
+block_remove(struct block *b)
+{
+    *b->link = b->next;
+    if (b->next != NULL)
+        b->next->link = b->link;
+}
+
+static void
+yajl_gives_back(void *ctx, void *old)
+{
+    struct block *b = old != NULL ? (struct block *)((char *)old - offsetof(struct block, bytes))
+                                  : NULL;
+
+    if (b == NULL)
+        return;
+    block_remove(b);
+    free(b);
+}
+
+/* A failure leaves the block where it was, to be freed with all others. */
+static void *
+yajl_resizes(void *ctx, void *old, size_t size)
+{
+    struct reader *r = ctx;
+    struct block *b = old != NULL ? (struct block *)((char *)old - offsetof(struct block, bytes))
+                                  : NULL;
+    struct block *grown;
+
+    if (b != NULL)
+        block_remove(b);
+    grown = realloc(b, sizeof *b + size);
+    if (grown == NULL && b != NULL)
+        block_insert(r, b);
+    if (grown == NULL)
+        longjmp(r->no_memory, 1);
+    block_insert(r, grown);
+    return grown->bytes;
+}
+
+static void *
+yajl_takes(void *ctx, size_t size)
+{
+    return yajl_resizes(ctx, NULL, size);
+}
+
+static void
+read_all(struct reader *r, const char *bytes, size_t len)
+{
+    yajl_alloc_funcs memory = {yajl_takes, yajl_resizes, yajl_gives_back, r};
+    yajl_handle yajl;
+
+    if (setjmp(r->no_memory) != 0) {
+        fail(r, out_of_memory);
+        return;
+    }
+    yajl = yajl_alloc(&callbacks, &memory, r);
+    yajl_config(yajl, yajl_dont_validate_strings, r->strict ? 0 : 1);
+    if (yajl_parse(yajl, (const unsigned char *)bytes, len) != yajl_status_ok ||
+        yajl_complete_parse(yajl) != yajl_status_ok || r->doc->root == NULL)
+        fail(r, "not JSON");
+}
+
 struct json_doc *
 json_parse(const char *bytes, size_t len, bool strict, const char **ret_error)
 {
     struct json_doc *doc = calloc(1, sizeof *doc);
     struct reader r = {.doc = doc, .strict = strict};
-    yajl_handle yajl = yajl_alloc(&callbacks, NULL, &r);
 
-    if (doc == NULL || yajl == NULL) {
-        r.error = "out of memory";
-        goto out;
-    }
-    yajl_config(yajl, yajl_dont_validate_strings, strict ? 0 : 1);
-    if (yajl_parse(yajl, (const unsigned char *)bytes, len) != yajl_status_ok ||
-        yajl_complete_parse(yajl) != yajl_status_ok || doc->root == NULL)
-        fail(&r, "not JSON");
-out:
-    if (yajl != NULL)
-        yajl_free(yajl);
+    if (doc == NULL)
+        r.error = out_of_memory;
+    else
+        read_all(&r, bytes, len);
+    while (r.blocks != NULL)
+        yajl_gives_back(NULL, r.blocks->bytes);
     if (r.error != NULL) {
         json_doc_free(doc);
         doc = NULL;
         if (ret_error != NULL)
             *ret_error = r.error;
+        errno = r.error == out_of_memory ? ENOMEM : EBADMSG;
     }
     return doc;
 }

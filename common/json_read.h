@@ -31,7 +31,8 @@ struct json_doc; /* owns every value */
 
 /* Parse exactly one value (blanks around it allowed). `strict` refuses duplicate keys and
  * NUL in names (client bodies); otherwise the last duplicate wins, as in JavaScript. Returns
- * the document, or NULL: `ret_error` (may be NULL) gets a constant reason. */
+ * the document, or NULL: `ret_error` (may be NULL) gets a constant reason, errno is EBADMSG or, when
+ * it is our memory that failed and not the text, ENOMEM. */
 struct json_doc *
 json_parse(const char *bytes, size_t len, bool strict, const char **ret_error);
 

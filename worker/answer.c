@@ -378,6 +378,7 @@ exchange_text(struct exchange *x, int status, const char *type, struct buf *body
 void
 exchange_error(struct exchange *x, int status, const char *error, const char *hint)
 {
+    static const char no_memory[] = "{\"error\":\"The server is out of memory: try again\"}";
     struct json_writer w;
     struct buf body;
     size_t len = 0;
@@ -397,7 +398,7 @@ exchange_error(struct exchange *x, int status, const char *error, const char *hi
     if (bytes)
         answer_bytes(x, status, "application/json", bytes, len, bytes);
     else
-        http_abort(x->conn);
+        exchange_static(x, 503, "application/json", no_memory, sizeof(no_memory) - 1);
 }
 
 void

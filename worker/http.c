@@ -299,6 +299,19 @@ wait_for_head(struct conn *c)
     http_watch(c, EV_READ);
 }
 
+/* No memory for so much as a request: the fewest bytes that say so. */
+static void
+give_up(struct conn *c)
+{
+    static const char ANSWER[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
+                                 "Connection: close\r\nRetry-After: 1\r\n\r\n";
+
+    if (c->out.n == 0 &&
+        send(c->io.fd, ANSWER, sizeof(ANSWER) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        c->eof = true; /* it is being closed either way */
+    http_abort(c);
+}
+
 /* Take one request off the buffer. False: no whole one is there. */
 static bool
 next_request(struct conn *c)
@@ -306,8 +319,12 @@ next_request(struct conn *c)
     struct request_result result;
     struct exchange *x;
 
-    if (c->in_at == c->in_len || !(x = exchange_take(c)))
+    if (c->in_at == c->in_len)
         return false;
+    if (!(x = exchange_take(c))) {
+        give_up(c);
+        return false;
+    }
     result = request_parse(c->in + c->in_at, c->in_len - c->in_at, &x->request);
     if (result.verdict == REQUEST_MORE) {
         exchange_give(x);

@@ -1,4 +1,5 @@
 /* POST /api/launch, cancel, clear: checked here for the answer, in the broker for safety. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,8 +104,11 @@ handle_launch(struct exchange *x)
     }
     digest_key(&exchange_request(x)->idempotency_key, q->key);
     if (!launch_request_read(body, len, &q->fields)) {
+        bool want = errno == ENOMEM;
+
         free(q);
-        exchange_error(x, 400, "Invalid launch request", NULL);
+        exchange_error(x, want ? 503 : 400,
+                       want ? "Out of memory: try again" : "Invalid launch request", NULL);
         return;
     }
     w = launch_wait_new(x, q);

@@ -1,6 +1,7 @@
 /* The CLI may hang, fail or print rubbish: the last good listing stays, the reason is kept. */
 #include "worker/listing.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,13 +16,18 @@ listing_init(struct listing *l)
     *l = (struct listing){.version = 1};
 }
 
-/* Replace the live runs by what the memfd holds, if that is a listing. */
-static void
+/* Replace the live runs by what the memfd holds, if that is a listing. False: for want of memory,
+ * which says nothing about the listing. */
+static bool
 read_content(struct listing *l, int fd, uint64_t size)
 {
     struct live_list list;
     const char *reason = "nothing was printed";
-    void *map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    bool want;
+    void *map;
+
+    errno = 0;
+    map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
 
     if (map != MAP_FAILED && live_list_parse(map, (size_t)size, &list, &reason) == 0) {
         live_list_done(&l->live);
@@ -29,13 +35,16 @@ read_content(struct listing *l, int fd, uint64_t size)
         l->known = true;
         l->version++;
         l->rubbish_since_ms = 0;
+        errno = 0;
     } else {
         l->rubbish = reason;
         if (l->rubbish_since_ms == 0)
             l->rubbish_since_ms = iso_time_now_ms();
     }
+    want = errno == ENOMEM;
     if (map != MAP_FAILED)
         munmap(map, (size_t)size);
+    return !want;
 }
 
 static void
@@ -56,9 +65,8 @@ listing_take(struct listing *l, const struct answer_runs_list *answer, int fd)
         return;
     }
     if (answer->status == ANSWER_OK) {
-        if (fd >= 0)
-            read_content(l, fd, answer->size);
-        l->generation = answer->generation;
+        if (fd < 0 || read_content(l, fd, answer->size))
+            l->generation = answer->generation;
     }
     if (answer->failing_ms > 0 || answer->status == ANSWER_FAILED ||
         answer->status == ANSWER_TIMEOUT)

@@ -4,6 +4,7 @@
  */
 #include "worker/runs.h"
 
+#include <errno.h>
 #include <ev.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,8 @@ start_once(void)
         return;
     runs.started = true;
     runs.results = results_table_new();
+    if (runs.results == NULL)
+        log_die("no memory for the list of runs");
     ev_timer_init(&runs.work, on_work, 0., 0.);
     ev_timer_init(&runs.deadline, on_deadline, 0., 0.);
     listing_init(&runs.listing);
@@ -238,12 +241,27 @@ ask_scan(void)
     broker_ask_results_scan(runs.epoch, runs.generation, on_scan, NULL);
 }
 
+/* What was missed for want of memory would be missed until it changes: ask for everything. */
+static void
+start_over(void)
+{
+    log_event(LOG_LEVEL_ERROR, "scan", "problem=memory");
+    munmap(runs.batch, runs.batch_len);
+    runs.batch = NULL;
+    runs.epoch = runs.generation = 0;
+    runs.scan_pending = false;
+}
+
 static void
 apply_slice(void)
 {
     int64_t used = results_table_apply(scan_target(), runs.batch + runs.batch_used,
                                        runs.batch_len - runs.batch_used, SLICE);
 
+    if (used == -ENOMEM) {
+        start_over();
+        return;
+    }
     if (used < 0) {
         log_event(LOG_LEVEL_ERROR, "scan", "problem=records");
         runs.batch_used = runs.batch_len;
@@ -446,6 +464,8 @@ runs_rows(size_t *ret_n)
     if (runs.rows_generation == 0 || runs.rows_live != runs.listing.version ||
         runs.rows_done != version) {
         done = results_table_sorted(runs.results, &n_done);
+        if (done == NULL && !results_table_is_empty(runs.results))
+            return NULL;
         if (!reserve_rows(n_done + runs.listing.live.n_runs + 1))
             return NULL;
         build_rows(done, n_done);

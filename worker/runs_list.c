@@ -91,6 +91,7 @@ put_page(struct json_writer *w, const struct list_query *q, const struct run_row
 
     if (end > q->offset && end - q->offset > q->limit)
         end = (size_t)q->offset + q->limit;
+    w->out->failed |= found == NULL && n_rows > 0;
     json_array_open(w);
     for (size_t i = q->offset; i < end; i++)
         run_render(w, found[i]);
@@ -107,6 +108,7 @@ answer_list(struct exchange *x, const struct list_query *q)
     struct buf body;
 
     buf_init(&body, 0);
+    body.failed = rows == NULL; /* an empty list is not NULL */
     json_begin(&w, &body);
     json_object_open(&w);
     json_key(&w, "containers");

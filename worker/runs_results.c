@@ -276,20 +276,23 @@ remove_ref(struct results_table *t, uint64_t ref)
     free(r);
 }
 
-static void
+/* False: for want of memory, which says nothing about the run. */
+static bool
 apply_record(struct results_table *t, const struct scan_record *record, const char *dir)
 {
     struct finished_run *r;
 
     remove_ref(t, record->ref);
     if (record->gone || t->n_runs >= LIMIT_RUNS)
-        return;
+        return true;
+    errno = 0;
     r = summary_read(dir + record->dir_len, record->summary_len, dir, record->dir_len);
     if (r == NULL)
-        return;
+        return errno != ENOMEM;
     r->ref = record->ref;
     r->mtime_ns = record->mtime_ns;
     add_run(t, r);
+    return true;
 }
 
 int64_t
@@ -309,7 +312,8 @@ results_table_apply(struct results_table *t, const unsigned char *bytes, size_t 
         size = (size + 7) & ~(size_t)7;
         if (size > len - used)
             return -EBADMSG;
-        apply_record(t, &record, (const char *)bytes + used + sizeof record);
+        if (!apply_record(t, &record, (const char *)bytes + used + sizeof record))
+            return -ENOMEM;
         used += size;
     }
     if (used > 0)
@@ -372,6 +376,12 @@ reserve_shown(struct results_table *t, size_t n)
     t->shown = shown;
     t->shown_cap = n;
     return true;
+}
+
+bool
+results_table_is_empty(const struct results_table *t)
+{
+    return t->n_runs == 0;
 }
 
 const struct finished_run *const *

@@ -55,8 +55,11 @@ results_table_apply(struct results_table *t, const unsigned char *bytes, size_t 
 const struct finished_run *
 results_table_find(const struct results_table *t, const char *run_id);
 
+bool
+results_table_is_empty(const struct results_table *t);
+
 /* Winners in the order of `runs results`: started_at, then run_id, descending. Valid until the
- * next apply or clear. NULL and 0 when there are none. */
+ * next apply or clear. NULL and 0 when there are none, or no memory. */
 const struct finished_run *const *
 results_table_sorted(struct results_table *t, size_t *ret_n);
 

@@ -245,7 +245,15 @@ on_runs(void *ctx)
     const struct run_row *rows = runs_rows(&n);
 
     s->ids = calloc(n > 0 ? n : 1, sizeof *s->ids);
-    for (size_t i = 0; s->ids != NULL && i < n; i++)
+    if (rows == NULL || s->ids == NULL) {
+        struct exchange *x = s->x;
+
+        search_free(s);
+        exchange_on_gone(x, NULL, NULL);
+        exchange_error(x, 503, "Out of memory: try again", NULL);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
         if (rows[i].done != NULL)
             message_string_set(s->ids[s->n_ids++], MESSAGE_ID_SIZE, rows[i].done->run_id);
     next_run(s);

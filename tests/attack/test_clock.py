@@ -1,9 +1,6 @@
 """The wall clock jumps a day forward, two days back and a day forward again, under everything."""
 import datetime
-import mmap
-import os
 import re
-import shutil
 import struct
 import time
 
@@ -13,6 +10,7 @@ import harness
 import launch_help
 import process
 from http_client import Connection, head
+from preloaded import Preloaded
 from screen import Screen
 from test_disk import make_run, sees
 from test_terminal import live, shell_pid
@@ -21,32 +19,11 @@ DAY = 86400
 BAD = {"Authorization": "Bearer " + "x" * 32}
 
 
-class Clock:
-    """Programs whose wall clock this test sets; the monotonic one goes on."""
+class Clock(Preloaded):
+    """The wall clock of these programs is this test's; the monotonic one goes on."""
 
     def __init__(self, place):
-        self.top = os.path.join(place.top, "installed")
-        path = os.path.join(place.top, "offset")
-        with open(path, "wb") as f:
-            f.write(struct.pack("q", 0))
-        with open(path, "r+b") as f:
-            self.map = mmap.mmap(f.fileno(), 8)
-        preload = os.path.join(harness.BUILD, "tests", "attack", "libclock_jump.so")
-        self.env = {"LD_PRELOAD": preload, "CLOCK_JUMP_FILE": path}
-        for role in (".", "worker", "broker"):
-            os.makedirs(os.path.join(self.top, role), exist_ok=True)
-            for name in os.listdir(os.path.join(harness.BUILD, role)):
-                source = os.path.join(harness.BUILD, role, name)
-                if name.startswith("ssebench-webui") and os.path.isfile(source):
-                    shutil.copy2(source, os.path.join(self.top, role, name))
-        # A worker's environment is empty: a script in its place sets these two.
-        worker = os.path.join(self.top, "worker", "ssebench-webui-worker")
-        os.rename(worker, worker + ".real")
-        with open(worker, "w", encoding="utf-8") as f:
-            f.write("#!/bin/sh\nexport LD_PRELOAD=%s CLOCK_JUMP_FILE=%s\nexec %s \"$@\"\n"
-                    % (preload, path, worker + ".real"))
-        os.chmod(worker, 0o755)
-        self.program = os.path.join(self.top, "ssebench-webui")
+        super().__init__(place, "libclock_jump.so", "CLOCK_JUMP_FILE")
 
     def set(self, seconds):
         self.map[:8] = struct.pack("q", seconds)
@@ -78,7 +55,7 @@ def test_jumps(place, start, monkeypatch):
     monkeypatch.setattr(harness, "SERVER", clock.program)
     place.knobs(build_seconds=0.2, agent_seconds=120)
     stage = launch_help.Stage(place)
-    server = start({**clock.env, **stage.env(), "SSEBENCH_WEBUI_TOKEN": harness.TOKEN,
+    server = start({**stage.env(), "SSEBENCH_WEBUI_TOKEN": harness.TOKEN,
                     "SSEBENCH_WEBUI_WORKERS": "1"})
     assert off_by(server, 0)
     stage.task("stream", lines=2500, block=10, pause=0.05, list_at=100, exit=7)
@@ -123,7 +100,7 @@ def test_a_shell_over_a_jump(place, start, monkeypatch):
     """A shell that nobody watches lives for a time that passes, not until a date."""
     clock = Clock(place)
     monkeypatch.setattr(harness, "SERVER", clock.program)
-    server = start({**clock.env, "PTY_ORPHAN_THRESHOLD": "3000", "PTY_CLEANUP_INTERVAL": "100"})
+    server = start({"PTY_ORPHAN_THRESHOLD": "3000", "PTY_CLEANUP_INTERVAL": "100"})
     live(place, server, "t1")
     first = Screen(server, "/api/pty/t1?mode=binary")
     session, pid = first.first("session")["id"], shell_pid(first)
