@@ -33,17 +33,29 @@ def all_pids():
     return [int(n) for n in os.listdir("/proc") if n.isdigit()]
 
 
+def families():
+    """Parent -> its children, of all processes. Looked at again when a parent ended meanwhile:
+    its children have another one by then."""
+    for _ in range(10):
+        parents = {p: int(fields[1]) for p in all_pids() if (fields := stat(p))}
+        if all(parent in parents or parent == 0 for parent in parents.values()):
+            break
+    found = {}
+    for p, parent in parents.items():
+        found.setdefault(parent, []).append(p)
+    return found
+
+
 def children(pid):
-    return [p for p in all_pids() if (stat(p) + [b"", b""])[1:2] == [b"%d" % pid]]
+    return families().get(pid, [])
 
 
 def descendants(pid):
-    found, queue = [], [pid]
-    while queue:
-        for child in children(queue.pop()):
-            found.append(child)
-            queue.append(child)
-    return found
+    """Nearest first; one that is born meanwhile may be missing."""
+    family, found = families(), [pid]
+    for p in found:
+        found += family.get(p, [])
+    return found[1:]
 
 
 def command(pid):

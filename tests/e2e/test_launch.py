@@ -303,6 +303,7 @@ def test_cancel(stage, start):
     process.wait_for(lambda: not lh.keepers(), what="no keeper")
 
 
+@pytest.mark.once  # thirty seconds, and no path in them
 def test_cancel_of_one_that_ignores_sigterm(stage, start):
     server = start(stage.env())
     stage.task("deaf", stay=True, ignore_term=True)
