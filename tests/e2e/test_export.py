@@ -10,6 +10,8 @@ import pytest
 import harness
 import process
 
+pytestmark = pytest.mark.once  # a site, and no server
+
 MARKER = ".ssebench-webui-export"
 LIMIT_FILE = 32 * 1024 * 1024
 LIMIT_SUMMARY = 8 * 1024 * 1024
@@ -137,7 +139,6 @@ def test_two_runs_of_one_id(place, out):
     assert load(out, "data/runs/twin.json")["container"]["taskId"] == "later"
 
 
-@pytest.mark.once
 def test_many_runs(place, out):
     made = ["many-%d" % n for n in range(3000)]
     for run_id in made:
@@ -227,7 +228,6 @@ def test_huge_files(place, out):
     assert "huge-summary.json" not in names(out, "data/runs")
 
 
-@pytest.mark.once
 def test_the_largest_dialog(start, place, out):
     folder = make_run(place, "long")
     with open(os.path.join(folder, "archive/dialog.jsonl"), "w", encoding="ascii") as f:

@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.once  # behind the route, no path of a request is left
+
 
 SECRET = "the-secret-outside-of-every-run"
 FILES = {  # file in the run directory -> document that shows it
@@ -146,7 +148,6 @@ def test_links_at_every_level(traps, start, level):
         assert SECRET.encode() not in r.body, (level, name, r)
 
 
-@pytest.mark.once
 def test_a_file_swapped_in_mid_air(traps, start):
     """While requests come in, a file turns into a link and back, thousands of times."""
     folder = traps.run("trap")
@@ -213,7 +214,6 @@ DIALOGS = [
 ]
 
 
-@pytest.mark.once
 def test_hostile_dialogs(traps, start):
     for number, (_, text, _) in enumerate(DIALOGS):
         folder = traps.run("dialog-%d" % number)
@@ -229,7 +229,6 @@ def test_hostile_dialogs(traps, start):
     assert sorted(server.workers()) == pids, "a worker died of it"
 
 
-@pytest.mark.once
 def test_a_dialog_over_the_entry_limit_says_that_it_is_cut(traps, start):
     folder = traps.run("many")
     with open(os.path.join(folder, "archive", "dialog.jsonl"), "w", encoding="utf-8") as f:

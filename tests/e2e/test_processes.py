@@ -10,6 +10,8 @@ import process
 from http_client import Closed
 from routes import RUN
 
+pytestmark = pytest.mark.once  # processes know no path
+
 
 def healthy(server):
     try:
