@@ -22,6 +22,7 @@
 #include "broker/dispatch.h"
 #include "broker/endpoint_url.h"
 #include "common/limits.h"
+#include "policy/role.h"
 #include "policy/run_id.h"
 
 /* Contract 2.8, 9.2: what can be connected to is what stands here. */
@@ -399,7 +400,8 @@ handle_run_connect(struct broker *b, const struct ask *ask, const void *request,
         q->port >= RUN_PORTS || memcmp(q->reserved, zero, sizeof zero) != 0)
         return -EBADMSG;
     if (!policy_run_id_valid(q->run_id, strlen(q->run_id)) ||
-        (b->config.hosted && q->port != RUN_PORT_DAEMON))
+        (q->port != RUN_PORT_DAEMON &&
+         (b->config.hosted || !policy_role_allows((enum role)ask->role, DEED_ASSISTANT))))
         answer_error(b->connects, ask, ANSWER_REFUSED, "");
     else
         connect_or_ask(b->connects, ask, q);

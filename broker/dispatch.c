@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "broker/broker.h"
@@ -21,6 +22,9 @@
 #include "broker/watch.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "policy/role.h"
+#include "policy/token.h"
+#include "policy/token_list.h"
 
 #define PACKETS_PER_WAKE 16u /* so that one worker cannot starve the others */
 
@@ -32,42 +36,48 @@ enum {
 static int
 handle_hello(struct broker *b, const struct ask *ask, const void *request,
              struct channel_packet *packet);
+static int
+handle_token_show(struct broker *b, const struct ask *ask, const void *request,
+                  struct channel_packet *packet);
 
-/* The whole surface that a worker can reach. Lengths and descriptor counts stand in
+/* The whole surface that a worker can reach, and what each message amounts to: whose role does
+ * not allow that is refused before the handler sees it. Lengths and descriptor counts stand in
  * common/messages.c; a type without a row here ends the worker that sends it. */
 static const struct {
     unsigned flags;
     dispatch_handler handle;
+    enum deed deed;
 } handlers[MESSAGE_TYPES] = {
-    [MESSAGE_HELLO] = {ONCE | BEFORE_HELLO, handle_hello},
-    [MESSAGE_RUNS_LIST] = {0, handle_runs_list},
-    [MESSAGE_RESULTS_SCAN] = {0, handle_results_scan},
-    [MESSAGE_RUN_LOCATE] = {0, handle_run_locate},
-    [MESSAGE_RUN_FILE] = {0, handle_run_file},
-    [MESSAGE_RUN_STOP] = {0, handle_run_stop},
-    [MESSAGE_RUN_REMOVE] = {0, handle_run_remove},
-    [MESSAGE_RUN_LOGS] = {0, handle_run_logs},
-    [MESSAGE_CHILD_END] = {0, handle_child_end},
-    [MESSAGE_PEER_UID] = {0, handle_peer_uid},
-    [MESSAGE_ASSISTANT_START] = {0, handle_assistant_start},
-    [MESSAGE_LAUNCHABLES] = {0, handle_launchables},
-    [MESSAGE_CATALOG] = {0, handle_catalog},
-    [MESSAGE_DOCTOR] = {0, handle_doctor},
-    [MESSAGE_LAUNCH] = {0, handle_launch},
-    [MESSAGE_LAUNCH_CANCEL] = {0, handle_launch_cancel},
-    [MESSAGE_LAUNCH_CLEAR] = {0, handle_launch_clear},
-    [MESSAGE_LAUNCH_WATCH] = {0, handle_launch_watch},
-    [MESSAGE_LAUNCH_OUTPUT] = {0, handle_launch_output},
-    [MESSAGE_RUN_CONNECT] = {0, handle_run_connect},
-    [MESSAGE_RUN_WATCH] = {0, handle_run_watch},
-    [MESSAGE_RUN_UNWATCH] = {0, handle_run_unwatch},
-    [MESSAGE_TASK_FILE] = {0, handle_task_file},
-    [MESSAGE_TTY_OPEN] = {0, handle_tty_open},
-    [MESSAGE_TTY_JOIN] = {0, handle_tty_join},
-    [MESSAGE_TTY_TAKE] = {0, handle_tty_take},
-    [MESSAGE_TTY_LEAVE] = {0, handle_tty_leave},
-    [MESSAGE_TTY_LIST] = {0, handle_tty_list},
-    [MESSAGE_TTY_END] = {0, handle_tty_end},
+    [MESSAGE_HELLO] = {ONCE | BEFORE_HELLO, handle_hello, DEED_VIEW},
+    [MESSAGE_RUNS_LIST] = {0, handle_runs_list, DEED_VIEW},
+    [MESSAGE_RESULTS_SCAN] = {0, handle_results_scan, DEED_VIEW},
+    [MESSAGE_RUN_LOCATE] = {0, handle_run_locate, DEED_VIEW},
+    [MESSAGE_RUN_FILE] = {0, handle_run_file, DEED_VIEW},
+    [MESSAGE_RUN_STOP] = {0, handle_run_stop, DEED_OPERATE},
+    [MESSAGE_RUN_REMOVE] = {0, handle_run_remove, DEED_OPERATE},
+    [MESSAGE_RUN_LOGS] = {0, handle_run_logs, DEED_VIEW},
+    [MESSAGE_CHILD_END] = {0, handle_child_end, DEED_VIEW},
+    [MESSAGE_PEER_UID] = {0, handle_peer_uid, DEED_VIEW},
+    [MESSAGE_ASSISTANT_START] = {0, handle_assistant_start, DEED_ASSISTANT},
+    [MESSAGE_LAUNCHABLES] = {0, handle_launchables, DEED_VIEW},
+    [MESSAGE_CATALOG] = {0, handle_catalog, DEED_VIEW},
+    [MESSAGE_DOCTOR] = {0, handle_doctor, DEED_DOCTOR},
+    [MESSAGE_LAUNCH] = {0, handle_launch, DEED_OPERATE},
+    [MESSAGE_LAUNCH_CANCEL] = {0, handle_launch_cancel, DEED_OPERATE},
+    [MESSAGE_LAUNCH_CLEAR] = {0, handle_launch_clear, DEED_OPERATE},
+    [MESSAGE_LAUNCH_WATCH] = {0, handle_launch_watch, DEED_VIEW},
+    [MESSAGE_LAUNCH_OUTPUT] = {0, handle_launch_output, DEED_VIEW},
+    [MESSAGE_RUN_CONNECT] = {0, handle_run_connect, DEED_VIEW}, /* the daemon; others: broker/connect.c */
+    [MESSAGE_RUN_WATCH] = {0, handle_run_watch, DEED_VIEW},
+    [MESSAGE_RUN_UNWATCH] = {0, handle_run_unwatch, DEED_VIEW},
+    [MESSAGE_TASK_FILE] = {0, handle_task_file, DEED_VIEW},
+    [MESSAGE_TTY_OPEN] = {0, handle_tty_open, DEED_TERMINAL},
+    [MESSAGE_TTY_JOIN] = {0, handle_tty_join, DEED_TERMINAL},
+    [MESSAGE_TTY_TAKE] = {0, handle_tty_take, DEED_TERMINAL},
+    [MESSAGE_TTY_LEAVE] = {0, handle_tty_leave, DEED_VIEW},
+    [MESSAGE_TTY_LIST] = {0, handle_tty_list, DEED_VIEW},
+    [MESSAGE_TTY_END] = {0, handle_tty_end, DEED_TERMINAL},
+    [MESSAGE_TOKEN_SHOW] = {0, handle_token_show, DEED_VIEW},
 };
 
 /* A message that the worker's socket had no room for. */
@@ -84,6 +94,8 @@ struct peer {
     uint32_t number;
     int fd;
     struct event *readable, *writable;
+    uint16_t shown[HANDOFF_TOKENS]; /* tokens whose proof came this way */
+    unsigned n_shown;
     bool seen[MESSAGE_TYPES]; /* for ONCE; [MESSAGE_HELLO]: the versions were compared */
     unsigned n_pending;       /* requests without an answer yet */
     unsigned n_queued;
@@ -197,7 +209,7 @@ check_packet(struct peer *peer, const struct channel_packet *packet,
     *ret_name = shape->name;
     flags = handlers[head.type].flags;
     if (packet->len != shape->request_len || packet->n_fds != shape->request_fds ||
-        head.reserved != 0 || head.seq == 0)
+        head.seq == 0 || ((flags & BEFORE_HELLO) && head.as != 0))
         return -EBADMSG;
     if (!peer->seen[MESSAGE_HELLO] && !(flags & BEFORE_HELLO))
         return -EPROTO;
@@ -205,6 +217,90 @@ check_packet(struct peer *peer, const struct channel_packet *packet,
         return -EPROTO;
     *ret_head = head;
     return 0;
+}
+
+/* --- in whose name ------------------------------------------------------------------------- */
+
+static const struct handoff_token *
+token_by_number(const struct broker *b, uint32_t number)
+{
+    for (uint32_t i = 0; i < b->config.n_tokens; i++)
+        if (b->config.tokens[i].number == number)
+            return &b->config.tokens[i];
+    return NULL;
+}
+
+static bool
+is_shown(const struct peer *peer, uint16_t number)
+{
+    for (unsigned i = 0; i < peer->n_shown; i++)
+        if (peer->shown[i] == number)
+            return true;
+    return false;
+}
+
+/* What a worker may do for itself is what every client may see. The role of a token is the
+ * configuration's word, never the worker's; and it ends with the token. */
+static enum role
+role_of(const struct peer *peer, uint16_t as)
+{
+    const struct broker *b = peer->dispatch->broker;
+    const struct handoff_token *token;
+
+    if (as == 0)
+        return b->config.has_token ? ROLE_VIEW : ROLE_FULL;
+    token = token_by_number(b, as);
+    if (token == NULL || !is_shown(peer, as) ||
+        policy_token_expired(token->expires_s, time(NULL)))
+        return ROLE_NONE;
+    return (enum role)token->role;
+}
+
+/* A number that is no token's is the race with a reload; a wrong proof is none. */
+static int
+handle_token_show(struct broker *b, const struct ask *ask, const void *request,
+                  struct channel_packet *packet)
+{
+    const struct request_token_show *q = request;
+    struct peer *peer = peer_by_id(b->dispatch, ask->peer);
+    const struct handoff_token *token = token_by_number(b, q->number);
+
+    (void)packet;
+    if (q->reserved != 0 || q->number == 0 || q->number > UINT16_MAX)
+        return -EBADMSG;
+    if (token != NULL && !policy_digest_equal(token->digest, q->proof))
+        return -EBADMSG;
+    if (token != NULL && !is_shown(peer, token->number) && peer->n_shown < HANDOFF_TOKENS)
+        peer->shown[peer->n_shown++] = token->number;
+    dispatch_answer_status(b->dispatch, ask, token != NULL ? ANSWER_OK : ANSWER_REFUSED);
+    return 0;
+}
+
+void
+dispatch_tokens_changed(struct dispatch *d)
+{
+    for (size_t i = 0; i <= LIMIT_WORKERS; i++) {
+        struct peer *peer = d->peers[i];
+        unsigned n = 0;
+
+        for (unsigned k = 0; peer != NULL && k < peer->n_shown; k++)
+            if (token_by_number(d->broker, peer->shown[k]) != NULL)
+                peer->shown[n++] = peer->shown[k];
+        if (peer != NULL)
+            peer->n_shown = n;
+    }
+}
+
+/* Design R3: the worker has decided already; a worker that lies gets the same answer here. */
+static bool
+is_refused(const struct peer *peer, const struct ask *ask, uint16_t as)
+{
+    if (policy_role_allows((enum role)ask->role, handlers[ask->type].deed))
+        return false;
+    log_event(LOG_LEVEL_WARNING, "role-refused", "worker=%u message=%s token=%u role=%s",
+              peer->number, message_shape(ask->type)->name, as,
+              policy_role_name((enum role)ask->role));
+    return true;
 }
 
 static int
@@ -219,9 +315,14 @@ take_packet(struct peer *peer, struct channel_packet *packet, const char **ret_n
         return r;
     peer->seen[head.type] = true;
     peer->n_pending++;
-    ask = (struct ask){.peer = peer->id, .seq = head.seq, .type = head.type};
+    ask = (struct ask){.peer = peer->id, .seq = head.seq, .type = head.type,
+                       .role = (uint8_t)role_of(peer, head.as)};
     if (peer->n_pending > LIMIT_BROKER_PENDING) {
         dispatch_answer_status(d, &ask, ANSWER_BUSY);
+        return 0;
+    }
+    if (is_refused(peer, &ask, head.as)) {
+        dispatch_answer_status(d, &ask, ANSWER_REFUSED);
         return 0;
     }
     return handlers[head.type].handle(d->broker, &ask, packet->bytes, packet);

@@ -21,6 +21,7 @@ struct ask {
     uint64_t peer; /* this worker's channel; never used twice */
     uint32_t seq;
     uint16_t type;
+    uint8_t role; /* enum role: what its asker may do */
 };
 
 struct dispatch *
@@ -32,6 +33,10 @@ dispatch_free(struct dispatch *d);
  * of that number is closed. 0; -EINVAL (number) or -ENOMEM: `fd` is closed. */
 int
 dispatch_add_worker(struct dispatch *d, uint32_t number, int fd);
+
+/* The configuration has other tokens now: what was shown of those that went counts no more. */
+void
+dispatch_tokens_changed(struct dispatch *d);
 
 /* Answer a request, once. `answer` is the struct of the request's type; its head is filled in
  * here. `fd` goes along and is closed here in every case; -1: none. */

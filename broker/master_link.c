@@ -93,7 +93,14 @@ reload(struct broker *b, int fd)
     b->config.hosted = fresh.hosted;
     b->config.terminal = fresh.terminal;
     b->config.log_level = fresh.log_level;
+    b->config.has_token = fresh.has_token;
+    b->config.n_tokens = fresh.n_tokens;
+    memcpy(b->config.tokens, fresh.tokens, sizeof b->config.tokens);
+    dispatch_tokens_changed(b->dispatch);
     log_init("broker", b->control_fd, (enum log_level)fresh.log_level);
+    r = tell(b, CONTROL_READY, 0);
+    if (r < 0)
+        log_event(LOG_LEVEL_ERROR, "reload-not-told", "errno=%d", -r);
 }
 
 static void

@@ -12,7 +12,7 @@
 #include "common/limits.h"
 
 enum control_type {
-    CONTROL_READY = 1, /* child: locked down and serving */
+    CONTROL_READY = 1, /* child: locked down and serving; the broker also after CONFIG */
     CONTROL_LOG,       /* child: one line; the master checks, caps and escapes it */
     CONTROL_FENCES,    /* child: bit set of enum fence that are up (once, before READY) */
     CONTROL_CHANNEL,   /* master, one descriptor: your new channel. To a worker: the broker

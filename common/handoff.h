@@ -26,6 +26,19 @@ enum handoff_fd {
 #define HANDOFF_ADDRESS_SIZE 46u /* INET6_ADDRSTRLEN */
 #define HANDOFF_LISTENERS 4u
 #define HANDOFF_PATH 4096u
+#define HANDOFF_TOKENS 65u       /* policy/token_list.h's and SSEBENCH_WEBUI_TOKEN's */
+#define HANDOFF_TOKEN_NAME 40u
+
+/* One token as a role knows it. The proof is SHA-256(token): who has seen the token can make it,
+ * who has only what a worker was handed cannot. */
+struct handoff_token {
+    uint8_t digest[32];  /* worker: HMAC-SHA256(token_key, proof); broker: the proof */
+    int64_t expires_s;   /* since 1970; 0: never */
+    uint16_t number;     /* 1..; another secret, name or role is another number */
+    uint8_t role;        /* enum role */
+    uint8_t reserved[5];
+    char name[HANDOFF_TOKEN_NAME]; /* "token": the one of SSEBENCH_WEBUI_TOKEN */
+};
 
 /* All that a worker knows. The token itself is not in it (design R4). */
 struct worker_config {
@@ -37,13 +50,16 @@ struct worker_config {
     uint32_t max_per_address;  /* of this worker */
     uint32_t account_uid;      /* who started the server: the peer a token-less one answers */
     uint32_t drop_uid, drop_gid; /* started as root: the account to become; else (uint32_t)-1 */
-    uint8_t hosted, terminal, has_token, peers_any;
+    uint8_t hosted, terminal, peers_any;
+    uint8_t has_token; /* every request needs one, even if none is left */
     uint8_t listens_unix;      /* the listener is a Unix socket */
     uint8_t log_level;         /* enum log_level */
     uint8_t exec_helper_missing; /* reserved for terminalHint */
     uint8_t reserved;
-    uint8_t token_key[32];    /* random per start: key of the hash below */
-    uint8_t token_digest[32]; /* HMAC-SHA256(token_key, token) */
+    uint8_t token_key[32];    /* random per start: key of the tokens' hashes */
+    uint32_t n_tokens;
+    uint32_t padding;
+    struct handoff_token tokens[HANDOFF_TOKENS];
     uint32_t n_origins;
     char origins[HANDOFF_ORIGINS][HANDOFF_ORIGIN_SIZE]; /* normalised, policy/origin.h */
     uint32_t n_proxies; /* peers whose X-Forwarded-For is believed, for logs and limits */
@@ -70,6 +86,10 @@ struct broker_config {
     uint32_t pty_cleanup, pty_cleanup_interval_ms, pty_orphan_threshold_ms;
     uint32_t max_launches;         /* at once; further ones wait */
     char keeper[HANDOFF_PATH];     /* path of the keeper program */
+    uint8_t has_token;             /* else a worker acts for the one user there is */
+    uint8_t padding[3];
+    uint32_t n_tokens;
+    struct handoff_token tokens[HANDOFF_TOKENS];
 };
 
 /* Read a configuration of exactly `size` bytes from HANDOFF_CONFIG-like `fd`, check that it

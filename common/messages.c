@@ -59,6 +59,8 @@ static const struct message_shape shapes[MESSAGE_TYPES] = {
                            ASK(request_run_watch, 0, answer_run_watch, 0)},
     [MESSAGE_RUN_UNWATCH] = {.name = "RUN_UNWATCH",
                              ASK(request_run_unwatch, 0, answer_plain, 0)},
+    [MESSAGE_TOKEN_SHOW] = {.name = "TOKEN_SHOW",
+                            ASK(request_token_show, 0, answer_plain, 0)},
     [MESSAGE_EVENT_FILE] = {.name = "EVENT_FILE", .event_len = sizeof(struct event_file)},
     [MESSAGE_TASK_FILE] = {.name = "TASK_FILE",
                            ASK(request_task_file, 0, answer_run_file, 1)},

@@ -20,7 +20,7 @@
 
 #include "policy/launch.h"
 
-#define MESSAGES_VERSION 1u
+#define MESSAGES_VERSION 2u
 
 #define MESSAGE_ID_SIZE 65u     /* run ID: 64 characters and NUL */
 #define MESSAGE_NAME_SIZE 129u  /* task, agent: 128 characters and NUL */
@@ -67,13 +67,14 @@ enum message_type {
     MESSAGE_TTY_LIST,      /* terminals, for people who look after them */
     MESSAGE_TTY_END,       /* end one of them */
     MESSAGE_EVENT_TTY,     /* event: another viewer wants it, or its program ended */
+    MESSAGE_TOKEN_SHOW,    /* a client brought this token: let me ask in its name */
     MESSAGE_TYPES
 };
 
 /* Meaning of `status` in every answer. */
 enum answer_status {
     ANSWER_OK = 0,
-    ANSWER_REFUSED,   /* policy says no (hosted, terminal off, form of a field) */
+    ANSWER_REFUSED,   /* policy says no (hosted, terminal off, role, form of a field) */
     ANSWER_NOT_FOUND, /* no such run, file, reference */
     ANSWER_AMBIGUOUS, /* several runs have this ID (CLI status 4) */
     ANSWER_TOO_LARGE, /* over the file limit */
@@ -105,7 +106,9 @@ enum run_port {
 
 struct message_head {
     uint16_t type;     /* enum message_type */
-    uint16_t reserved; /* zero */
+    uint16_t as;       /* request: in the name of which token, by its number, once TOKEN_SHOW
+                          has proved that a client brought it; 0: the worker itself, which may
+                          view. Answers and events: 0 */
     uint32_t seq;      /* the asker's number, echoed in the answer; 0 in events */
 };
 
@@ -226,6 +229,14 @@ struct request_run_watch {
     struct message_head head;
     uint64_t epoch; /* of the reference */
     uint64_t ref;   /* run directory, from a scan or RUN_LOCATE */
+};
+
+/* What an honest worker can make only of the token itself. A wrong proof ends the worker. */
+struct request_token_show {
+    struct message_head head;
+    uint8_t proof[32]; /* SHA-256 of the token */
+    uint32_t number;   /* of common/handoff.h */
+    uint32_t reserved;
 };
 
 struct request_run_unwatch {

@@ -54,11 +54,12 @@ relay_line(struct child *c, uint32_t level, const char *text, size_t len)
 static void
 become_ready(struct child *c)
 {
-    if (c->ready)
+    if (c->ready && c->role == CHILD_WORKER)
         return;
+    if (!c->ready)
+        c->ready_ms = child_now_ms();
     c->ready = true;
-    c->ready_ms = child_now_ms();
-    c->on_ready(c);
+    c->on_ready(c); /* the broker's further ones: it has taken a new configuration */
 }
 
 /* 0, or -EBADMSG for anything a child does not say. */

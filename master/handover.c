@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/hash.h"
 #include "common/limits.h"
 #include "common/messages.h"
 #include "common/scoreboard.h"
@@ -186,27 +185,9 @@ wipe_token_variable(void)
     if (value != NULL)
         explicit_bzero(value, strlen(value));
     unsetenv("SSEBENCH_WEBUI_TOKEN");
-    unsetenv("SSEBENCH_WEBUI_TOKEN_FILE"); /* where it lies is no concern of a child
+    unsetenv("SSEBENCH_WEBUI_TOKEN_FILE"); /* where they lie is no concern of a child
                                               either */
-}
-
-void
-handover_keep_token(struct handover *h, const uint8_t key[32], const uint8_t digest[32])
-{
-    h->worker.has_token = 1;
-    memcpy(h->worker.token_key, key, 32);
-    memcpy(h->worker.token_digest, digest, 32);
-}
-
-void
-handover_set_token(struct handover *h, char token[POLICY_TOKEN_MAX])
-{
-    size_t len = strlen(token);
-
-    h->worker.has_token = len > 0;
-    if (len > 0)
-        hash_keyed(h->worker.token_key, token, len, h->worker.token_digest);
-    explicit_bzero(token, POLICY_TOKEN_MAX);
+    unsetenv("SSEBENCH_WEBUI_TOKENS");
 }
 
 int
@@ -218,13 +199,15 @@ handover_new(struct settings *s, const struct account *a, const struct listeners
     memset(ret, 0, sizeof(*ret));
     fill_worker(s, a, l, &ret->worker);
     fill_broker(s, a, &ret->broker);
+    ret->tokens_there = s->tokens_there;
+    ret->worker.has_token = ret->broker.has_token = settings_wants_token(s);
     status = find_programs(ret, ret_error);
     if (status == 0 && getrandom(ret->worker.token_key, sizeof(ret->worker.token_key),
                                  0) != (ssize_t)sizeof(ret->worker.token_key))
         status = settings_refuse(ret_error, "The kernel gives no random bytes: %s.",
                                  strerror(errno));
     if (status == 0)
-        handover_set_token(ret, s->token);
+        handover_set_tokens(ret, s->token, &s->tokens);
     explicit_bzero(s->token, sizeof(s->token));
     wipe_token_variable();
     if (status != 0)

@@ -13,6 +13,8 @@ struct handover {
     int scoreboard; /* memfd, owned */
     char worker_program[HANDOFF_PATH];
     char broker_program[HANDOFF_PATH];
+    uint32_t last_number; /* of a token */
+    bool tokens_there;    /* the tokens file was read once */
 };
 
 /* Version of the server, "1.1.0". */
@@ -27,11 +29,16 @@ int handover_find_program(const char *tree_dir, const char *name, char ret[HANDO
 int handover_new(struct settings *s, const struct account *a, const struct listeners *l,
                  struct handover *ret, char ret_error[SETTINGS_ERROR_SIZE]);
 
-/* A new token under the same key; wiped from `token`. */
-void handover_set_token(struct handover *h, char token[POLICY_TOKEN_MAX]);
+/* The tokens in force from now on: `single`, "" for none, is wiped; `named`; either NULL: as they
+ * were. What stays the same keeps its number. True: something changed. */
+bool handover_set_tokens(struct handover *h, char single[POLICY_TOKEN_MAX],
+                         const struct token_list *named);
 
-/* The token of the program before this one, of which only this is known. */
-void handover_keep_token(struct handover *h, const uint8_t key[32], const uint8_t digest[32]);
+/* The single token of the program before this one, of which only its proof is known. */
+void handover_keep_token(struct handover *h, const uint8_t proof[32]);
+
+/* The proof of the single token, or NULL: there is none. */
+const uint8_t *handover_single_proof(const struct handover *h);
 
 /* A sealed memfd (above SPAWN_FD_FLOOR) with the configuration. Descriptor or -errno.
  */

@@ -85,7 +85,7 @@ int
 listener_check_token(const struct settings *s, const char *host, bool loopback,
                      char *error)
 {
-    if (loopback || s->token[0] != '\0' || s->kept_token)
+    if (loopback || s->token[0] != '\0' || s->kept_token || s->tokens.n > 0)
         return 0;
     return settings_refuse(
         error,

@@ -18,6 +18,7 @@
 #include "master/settings.h"
 #include "master/supervise.h"
 #include "master/takeover.h"
+#include "master/token_command.h"
 
 static struct settings settings;
 static struct account account;
@@ -225,6 +226,8 @@ main(int argc, char **argv)
     drop_what_we_can();
     if (argc > 1 && strcmp(argv[1], "export") == 0)
         return export_exec(argv + 1);
+    if (argc > 1 && strcmp(argv[1], "token") == 0)
+        return token_command(argc - 1, argv + 1);
     if (argc == 3 && strcmp(argv[1], "--check-take-over") == 0)
         return run_check_takeover(argv[2]);
     if (taking_over)
@@ -246,8 +249,8 @@ main(int argc, char **argv)
     if (handover_new(&settings, &account, &listeners, &handover, error) != 0)
         refuse();
     if (takeover.kept_token)
-        handover_keep_token(&handover, takeover.token_key, takeover.token_digest);
-    explicit_bzero(takeover.token_key, sizeof(takeover.token_key));
+        handover_keep_token(&handover, takeover.token_proof);
+    explicit_bzero(takeover.token_proof, sizeof(takeover.token_proof));
     notify_init(); /* after listener_open, which reads LISTEN_FDS */
     log_start();
     return supervise_run(&settings, &handover, &listeners, program,

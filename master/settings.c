@@ -420,6 +420,42 @@ read_token_source(struct settings *s, char *error)
     return settings_read_token_file(s->token_file, s->token, error);
 }
 
+/* What is in files beside: read last, when nothing else is wrong. */
+static int
+read_files(struct settings *s, char *error)
+{
+    int status = settings_read_tokens(s->tokens_file, &s->tokens, &s->tokens_there, error);
+
+    s->n_origins_set = s->n_origins;
+    if (status == 0 && s->origins_file[0] != '\0')
+        status = settings_read_origins_file(s, s->origins, &s->n_origins, error);
+    return status;
+}
+
+bool
+settings_wants_token(const struct settings *s)
+{
+    return s->token[0] != '\0' || s->tokens_given || s->tokens_there;
+}
+
+int
+settings_locate(settings_lookup *lookup, struct settings *ret,
+                char ret_error[SETTINGS_ERROR_SIZE])
+{
+    const struct setting *row;
+    char cwd[HANDOFF_PATH];
+    int status = 0;
+
+    memset(ret, 0, sizeof(*ret));
+    for (size_t i = 0; status == 0 && (row = settings_row(i)) != NULL; i++)
+        if (row->offset == offsetof(struct settings, state_dir) ||
+            row->offset == offsetof(struct settings, tokens_file))
+            status = read_row(row, lookup(row->name), ret, ret_error);
+    if (status == 0)
+        status = settings_find_cwd(cwd, ret_error);
+    return status != 0 ? status : settings_resolve_state(lookup, ret, cwd, ret_error);
+}
+
 int
 settings_read(settings_lookup *lookup, struct settings *ret,
               char ret_error[SETTINGS_ERROR_SIZE])
@@ -434,6 +470,8 @@ settings_read(settings_lookup *lookup, struct settings *ret,
         status = read_token_source(ret, ret_error);
     if (status == 0)
         status = settings_resolve_paths(lookup, ret, ret_error);
+    if (status == 0)
+        status = read_files(ret, ret_error);
     if (status == 0)
         fill_computed(ret);
     if (status != 0)

@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "common/handoff.h"
 #include "policy/token.h"
+#include "policy/token_list.h"
 
 #define SETTINGS_ERROR_SIZE 1024u /* bytes of one refusal, without "[Server] " */
 #define SETTINGS_HOST_SIZE                                                             \
@@ -60,6 +62,12 @@ struct settings {
     char token[POLICY_TOKEN_MAX]; /* "": none. Wiped by handover_new */
     bool kept_token;              /* it was, of the program before this one; master/takeover.h */
     char token_file[HANDOFF_PATH];
+    char tokens_file[HANDOFF_PATH];
+    bool tokens_given; /* it was named, so a token is asked for even while it is missing */
+    bool tokens_there; /* it was read */
+    struct token_list tokens;
+    char origins_file[HANDOFF_PATH]; /* "": none */
+    uint32_t n_origins_set;          /* of them stand in the environment */
     uint32_t n_origins;
     char origins[HANDOFF_ORIGINS][HANDOFF_ORIGIN_SIZE];
     uint32_t n_proxies;
@@ -97,6 +105,16 @@ int settings_read(settings_lookup *lookup, struct settings *ret,
 int settings_resolve_paths(settings_lookup *lookup, struct settings *s,
                            char ret_error[SETTINGS_ERROR_SIZE]);
 
+/* Nothing but where the state directory and the tokens file are, for the commands that work on
+ * them beside a server. */
+int settings_locate(settings_lookup *lookup, struct settings *ret,
+                    char ret_error[SETTINGS_ERROR_SIZE]);
+
+/* The parts of settings_resolve_paths that settings_locate needs. */
+int settings_find_cwd(char cwd[HANDOFF_PATH], char *error);
+int settings_resolve_state(settings_lookup *lookup, struct settings *s, const char *cwd,
+                           char *error);
+
 /* Make the state directory (0700, and its missing parents) for `uid`, or check that
  * what is there is a directory of `uid` that nobody else can write or list. 0 or
  * -EINVAL. */
@@ -111,6 +129,26 @@ int settings_check_state_dir(const struct settings *s, uint32_t uid,
  * success the token stands in `ret_token`. Again at every reload. 0 or -EINVAL. */
 int settings_read_token_file(const char *path, char ret_token[POLICY_TOKEN_MAX],
                              char ret_error[SETTINGS_ERROR_SIZE]);
+
+/* Open a file that the settings name, refuse one that is not regular, not root's or ours, or
+ * whose mode has any of `forbidden`, and read all of it (at most `size` bytes, else -EINVAL).
+ * Bytes; -ENOENT: it is not there; -EINVAL with `ret_error`. `name`: the setting's. */
+ssize_t settings_read_file(const char *name, const char *path, unsigned forbidden,
+                           char *buffer, size_t size,
+                           char ret_error[SETTINGS_ERROR_SIZE]);
+
+/* Read the tokens file. A missing one is no error: `ret_there` is false. 0 or -EINVAL. */
+int settings_read_tokens(const char *path, struct token_list *ret, bool *ret_there,
+                         char ret_error[SETTINGS_ERROR_SIZE]);
+
+/* Read the file of origins behind the n_origins_set first ones of `origins`; their number in
+ * `ret_n`. 0 or -EINVAL; `origins` may be half filled then. */
+int settings_read_origins_file(const struct settings *s,
+                               char (*origins)[HANDOFF_ORIGIN_SIZE], uint32_t *ret_n,
+                               char ret_error[SETTINGS_ERROR_SIZE]);
+
+/* Does every request need a token? */
+bool settings_wants_token(const struct settings *s);
 
 /* Compose a refusal; returns -EINVAL, so that a caller can return it. */
 __attribute__((format(printf, 2, 3))) int

@@ -1,4 +1,5 @@
-/* What the settings need of the file system: the token file and the state directory. */
+/* What the settings need of the file system: the files of tokens and origins, the state
+ * directory. */
 #include "master/settings.h"
 
 #include <errno.h>
@@ -7,32 +8,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "policy/origin.h"
+
 #define TOKEN_FILE "SSEBENCH_WEBUI_TOKEN_FILE"
+#define TOKENS "SSEBENCH_WEBUI_TOKENS"
+#define ORIGINS_FILE "SSEBENCH_WEBUI_CORS_ORIGINS_FILE"
+#define ORIGINS_MAX (32u * 1024u) /* bytes of that file */
 
 /* Not 077: systemd's credentials are mode 0440 with an access list, whose mask shows as
  * the group's bits. What others may do is what counts. */
+#define SECRET 0027u
+
 static int
-check_token_file(int fd, const char *path, char *error)
+check_file(int fd, const char *name, const char *path, unsigned forbidden, char *error)
 {
     struct stat st;
 
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return settings_refuse(error,
-                               TOKEN_FILE "=%s is not a regular file. Name a file that "
-                                          "holds the token.",
+        return settings_refuse(error, "%s=%s is not a regular file. Name one.", name,
                                settings_show(path));
-    if ((st.st_mode & 0027) != 0)
+    if ((st.st_mode & forbidden) != 0)
         return settings_refuse(error,
-                               TOKEN_FILE
-                               "=%s has mode %04o, so other accounts can read or "
-                               "change it. Run: chmod 600 on it.",
-                               settings_show(path), (unsigned)st.st_mode & 07777);
+                               "%s=%s has mode %04o, so other accounts can %s it. "
+                               "Run: chmod %s on it.",
+                               name, settings_show(path), (unsigned)st.st_mode & 07777,
+                               (forbidden & 0004) != 0 ? "read or change" : "change",
+                               (forbidden & 0004) != 0 ? "600" : "644");
     if (st.st_uid != 0 && st.st_uid != geteuid())
         return settings_refuse(error,
-                               TOKEN_FILE
-                               "=%s belongs to another account (uid %u). Make it "
+                               "%s=%s belongs to another account (uid %u). Make it "
                                "the server's own.",
-                               settings_show(path), (unsigned)st.st_uid);
+                               name, settings_show(path), (unsigned)st.st_uid);
     return 0;
 }
 
@@ -50,6 +56,31 @@ read_whole(int fd, char *buffer, size_t size)
         len += (size_t)n;
     }
     return (ssize_t)len;
+}
+
+ssize_t
+settings_read_file(const char *name, const char *path, unsigned forbidden, char *buffer,
+                   size_t size, char ret_error[SETTINGS_ERROR_SIZE])
+{
+    /* NONBLOCK: a FIFO must not stop the start. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    ssize_t len;
+
+    if (fd < 0) {
+        settings_refuse(ret_error,
+                        "%s=%s cannot be opened: %s. Name a file that the server can read.",
+                        name, settings_show(path), strerror(errno));
+        return errno == ENOENT ? -ENOENT : -EINVAL;
+    }
+    len = check_file(fd, name, path, forbidden, ret_error);
+    if (len == 0) {
+        len = read_whole(fd, buffer, size);
+        if (len < 0)
+            len = settings_refuse(ret_error, "%s=%s cannot be read: %s.", name,
+                                  settings_show(path), strerror(errno));
+    }
+    close(fd);
+    return len;
 }
 
 static int
@@ -79,26 +110,87 @@ settings_read_token_file(const char *path, char ret_token[POLICY_TOKEN_MAX],
                          char ret_error[SETTINGS_ERROR_SIZE])
 {
     char text[POLICY_TOKEN_MAX + 64]; /* the token and the blanks an editor leaves */
-    /* NONBLOCK: a FIFO must not stop the start. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    int status;
-    ssize_t len;
+    ssize_t len = settings_read_file(TOKEN_FILE, path, SECRET, text, sizeof(text), ret_error);
+    int status = len < 0 ? -EINVAL : take_token(text, (size_t)len, ret_token, ret_error);
 
-    if (fd < 0)
-        return settings_refuse(ret_error,
-                               TOKEN_FILE "=%s cannot be opened: %s. Name a file "
-                                          "that the server can read.",
-                               settings_show(path), strerror(errno));
-    status = check_token_file(fd, path, ret_error);
-    if (status == 0) {
-        len = read_whole(fd, text, sizeof(text));
-        status = len < 0
-                     ? settings_refuse(ret_error, TOKEN_FILE "=%s cannot be read: %s.",
-                                       settings_show(path), strerror(errno))
-                     : take_token(text, (size_t)len, ret_token, ret_error);
-    }
     explicit_bzero(text, sizeof(text));
-    close(fd);
+    return status;
+}
+
+int
+settings_read_tokens(const char *path, struct token_list *ret, bool *ret_there,
+                     char ret_error[SETTINGS_ERROR_SIZE])
+{
+    static char text[POLICY_TOKEN_LIST_MAX + 1]; /* one more, to see that it is too long */
+    ssize_t len = settings_read_file(TOKENS, path, SECRET, text, sizeof(text), ret_error);
+    const char *why;
+    unsigned line;
+
+    memset(ret, 0, sizeof(*ret));
+    *ret_there = len >= 0;
+    if (len == -ENOENT)
+        return 0;
+    if (len < 0)
+        return -EINVAL;
+    if (!policy_token_list_parse(text, (size_t)len, ret, &line, &why))
+        return settings_refuse(ret_error,
+                               TOKENS "=%s, line %u: %s. Correct or delete the line; "
+                               "`ssebench-webui token` writes it right.",
+                               settings_show(path), line, why);
+    return 0;
+}
+
+/* One line without its comment and the blanks around. 0 or -EINVAL. */
+static int
+take_origin(char *line, unsigned number, char (*origins)[HANDOFF_ORIGIN_SIZE], uint32_t *n,
+            char *error)
+{
+    size_t len;
+
+    line += strspn(line, " \t\r");
+    len = strcspn(line, "#");
+    while (len > 0 && strchr(" \t\r", line[len - 1]) != NULL)
+        len--;
+    line[len] = '\0';
+    if (len == 0)
+        return 0;
+    if (*n == HANDOFF_ORIGINS)
+        return settings_refuse(error,
+                               ORIGINS_FILE ", line %u: there are more than %u origins in "
+                               "all. List fewer.",
+                               number, HANDOFF_ORIGINS);
+    if (!policy_origin_normalise(line, len, origins[*n]))
+        return settings_refuse(error,
+                               ORIGINS_FILE ", line %u: %s is not an origin. Write "
+                               "scheme://host[:port] without a path or wildcard.",
+                               number, settings_show(line));
+    (*n)++;
+    return 0;
+}
+
+int
+settings_read_origins_file(const struct settings *s, char (*origins)[HANDOFF_ORIGIN_SIZE],
+                           uint32_t *ret_n, char ret_error[SETTINGS_ERROR_SIZE])
+{
+    static char text[ORIGINS_MAX + 1];
+    ssize_t len = settings_read_file(ORIGINS_FILE, s->origins_file, 0022, text,
+                                     sizeof(text), ret_error);
+    char *rest = text, *line;
+    uint32_t n = s->n_origins_set;
+    int status = 0;
+
+    if (len < 0)
+        return -EINVAL;
+    if (len > (ssize_t)ORIGINS_MAX || memchr(text, '\0', (size_t)len) != NULL)
+        return settings_refuse(ret_error,
+                               ORIGINS_FILE "=%s is longer than %u bytes, or no text. List "
+                               "fewer origins.",
+                               settings_show(s->origins_file), ORIGINS_MAX);
+    text[len] = '\0';
+    for (unsigned i = 1; status == 0 && (line = strsep(&rest, "\n")) != NULL; i++)
+        status = take_origin(line, i, origins, &n, ret_error);
+    if (status == 0)
+        *ret_n = n;
     return status;
 }
 

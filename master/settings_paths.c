@@ -202,6 +202,49 @@ resolve_state_dir(settings_lookup *lookup, struct settings *s, const char *cwd,
     return 0;
 }
 
+/* Root's own is the system service's, unless a state directory was named. */
+static int
+resolve_tokens(struct settings *s, const char *cwd, bool own_state, char *error)
+{
+    static const char system[] = "/etc/ssebench-webui";
+    char given[HANDOFF_PATH];
+    int n;
+
+    s->tokens_given = s->tokens_file[0] != '\0';
+    memcpy(given, s->tokens_file, sizeof(given));
+    /* Not join_path: a link that is replaced (a Secret's) must be followed anew each time. */
+    if (s->tokens_given)
+        n = given[0] == '/' ? snprintf(s->tokens_file, HANDOFF_PATH, "%s", given)
+                            : snprintf(s->tokens_file, HANDOFF_PATH, "%s/%s", cwd, given);
+    else if (!own_state && geteuid() == 0 && is_directory(system))
+        n = snprintf(s->tokens_file, HANDOFF_PATH, "%s/tokens", system);
+    else
+        n = snprintf(s->tokens_file, HANDOFF_PATH, "%s/tokens", s->state_dir);
+    return n > 0 && (size_t)n < HANDOFF_PATH ? 0 : refuse_long(error, "SSEBENCH_WEBUI_TOKENS");
+}
+
+int
+settings_resolve_state(settings_lookup *lookup, struct settings *s, const char *cwd,
+                       char *error)
+{
+    bool own_state = s->state_dir[0] != '\0' || lookup_absolute(lookup, "STATE_DIRECTORY") ||
+                     lookup_absolute(lookup, "XDG_STATE_HOME");
+    int status = resolve_state_dir(lookup, s, cwd, error);
+
+    return status != 0 ? status : resolve_tokens(s, cwd, own_state, error);
+}
+
+int
+settings_find_cwd(char cwd[HANDOFF_PATH], char *error)
+{
+    if (getcwd(cwd, HANDOFF_PATH) != NULL && cwd[0] == '/')
+        return 0;
+    return settings_refuse(error,
+                           "The working directory cannot be named (%s). Start "
+                           "the server in a directory that exists.",
+                           strerror(errno));
+}
+
 int
 settings_resolve_paths(settings_lookup *lookup, struct settings *s,
                        char ret_error[SETTINGS_ERROR_SIZE])
@@ -209,12 +252,9 @@ settings_resolve_paths(settings_lookup *lookup, struct settings *s,
     char cwd[HANDOFF_PATH];
     int status;
 
-    if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/')
-        return settings_refuse(ret_error,
-                               "The working directory cannot be named (%s). Start "
-                               "the server in a directory that exists.",
-                               strerror(errno));
-    status = resolve_checkout(s, cwd, ret_error);
+    status = settings_find_cwd(cwd, ret_error);
+    if (status == 0)
+        status = resolve_checkout(s, cwd, ret_error);
     if (status == 0)
         status = resolve_roots(s, cwd, ret_error);
     if (status == 0)
@@ -222,6 +262,6 @@ settings_resolve_paths(settings_lookup *lookup, struct settings *s,
     if (status == 0)
         status = resolve_catalog(s, cwd, ret_error);
     if (status == 0)
-        status = resolve_state_dir(lookup, s, cwd, ret_error);
+        status = settings_resolve_state(lookup, s, cwd, ret_error);
     return status;
 }

@@ -33,6 +33,9 @@ settings_print_help(FILE *out)
         "Usage: ssebench-webui [--check | --help | --settings-man | "
         "--settings-markdown | --version]\n"
         "       ssebench-webui export --results DIR --out DIR\n"
+        "       ssebench-webui token add NAME --role view|operate|full [--expires WHEN]\n"
+        "       ssebench-webui token list | token revoke NAME\n"
+        "       ssebench-webui status [--json]\n"
         "\n"
         "Serve the web UI for SSEBench runs. All settings come from the environment.\n"
         "\n"
@@ -43,8 +46,11 @@ settings_print_help(FILE *out)
         "  --settings-man       the same for a manual page\n"
         "  --version            print the version\n"
         "  export               write finished runs as a site for any static host\n"
+        "  token                make, list and revoke named tokens (WHEN: 30d, 12h, a date)\n"
+        "  status               tell whether a server runs here: exit 0, 1 ended, 3 not\n"
         "\n"
-        "SIGTERM and SIGINT stop the server, SIGHUP reads the token file again.\n"
+        "SIGTERM and SIGINT stop the server, SIGHUP reads the files of\n"
+        "tokens and origins again.\n"
         "\n"
         "Environment:\n");
     for (size_t i = 0; (row = settings_row(i)) != NULL; i++) {
@@ -142,5 +148,6 @@ settings_print_values(FILE *out, const struct settings *s)
     for (size_t i = 0; (row = settings_row(i)) != NULL; i++)
         print_row(out, row, s);
     fprintf(out, "token=%s\n", s->token[0] != '\0' ? "set" : "none");
+    fprintf(out, "tokens=%u\n", s->tokens.n);
     print_roots(out, s);
 }

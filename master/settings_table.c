@@ -25,10 +25,19 @@ static const struct setting table[] = {
      "File that holds the token, so that it need not stand in an environment. Others "
      "must not "
      "be able to read it. Read again on SIGHUP."},
+    {"SSEBENCH_WEBUI_TOKENS", SETTING_TEXT, false, AT(tokens_file), 0,
+     ROOM(tokens_file), NULL,
+     "`tokens` in the state directory; root's: `/etc/ssebench-webui/tokens`",
+     "File of named tokens with a role each, which `ssebench-webui token` writes. Once it is "
+     "there, or named here, every request needs a token. Read again on SIGHUP."},
     {"SSEBENCH_WEBUI_CORS_ORIGINS", SETTING_ORIGINS, false, AT(origins), 0,
      HANDOFF_ORIGINS, NULL, "none",
      "Other origins that may call the API, comma-separated, each "
      "`scheme://host[:port]`."},
+    {"SSEBENCH_WEBUI_CORS_ORIGINS_FILE", SETTING_TEXT, false, AT(origins_file), 0,
+     ROOM(origins_file), NULL, "none",
+     "File with further such origins, one a line; `#` begins a comment. Others must not be "
+     "able to change it. Read again on SIGHUP."},
     {"SSEBENCH_WEBUI_PEERS", SETTING_PEERS, false, AT(peers_any), 0, 0, "own", NULL,
      "Whom a server without a token answers: `own`, the account that started it and "
      "root; or "

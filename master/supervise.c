@@ -15,9 +15,12 @@
 #include "master/drain.h"
 #include "master/greeting.h"
 #include "master/notify.h"
+#include "master/reload.h"
 #include "master/spawn.h"
 #include "master/start.h"
 #include "master/upgrade.h"
+
+#define RELOAD_WAIT_MS 500u /* for the broker to have taken a reload */
 
 enum phase {
     PHASE_STARTING,
@@ -37,7 +40,8 @@ static struct supervisor {
     int exit_status;
     uint32_t n_children;                      /* the broker and the workers */
     struct child children[1 + LIMIT_WORKERS]; /* [0]: the broker */
-    struct event *on_deadline, *on_watchdog;
+    struct event *on_deadline, *on_watchdog, *on_reload;
+    bool reloading; /* the workers are not told yet */
     bool greeted;
 } sup;
 
@@ -299,9 +303,47 @@ handle_sigchld(int fd, short what, void *arg)
 /* --- serving --- */
 
 static void
+tell_config(struct child *c)
+{
+    int config = c->role == CHILD_WORKER ? handover_worker_config(sup.handover, c->number)
+                                         : handover_broker_config(sup.handover);
+
+    if (config < 0) {
+        log_event(LOG_LEVEL_ERROR, "reload-failed", "child=%s error=%s", c->name,
+                  strerrorname_np(-config));
+        return;
+    }
+    child_tell(c, CONTROL_CONFIG, 0, config);
+    close(config);
+}
+
+/* Second half of a reload: the broker knows. */
+static void
+reload_workers(void)
+{
+    if (!sup.reloading)
+        return;
+    sup.reloading = false;
+    evtimer_del(sup.on_reload);
+    for (uint32_t i = 1; i < sup.n_children; i++)
+        if (sup.children[i].pid > 0)
+            tell_config(&sup.children[i]);
+    log_event(LOG_LEVEL_INFO, "reload-told", "workers=%u", sup.n_children - 1);
+    notify_send("READY=1");
+}
+
+static void
+handle_reload_late(int fd, short what, void *arg)
+{
+    reload_workers();
+}
+
+static void
 handle_ready(struct child *c)
 {
     log_event(LOG_LEVEL_DEBUG, "child-ready", "child=%s", c->name);
+    if (c->role == CHILD_BROKER)
+        reload_workers();
     if (sup.phase != PHASE_STARTING)
         return;
     for (uint32_t i = 0; i < sup.n_children; i++)
@@ -325,35 +367,25 @@ handle_kill(uint32_t number)
     kill(sup.children[number].pid, SIGKILL);
 }
 
-/* SIGHUP: a token that cannot be read changes nothing; the old one stays in force. */
+/* SIGHUP. The broker first: a token that is new to a worker must not be news to the broker, and
+ * one that went is refused there before anybody asks. One that does not answer is not waited
+ * for: a revoked token must not live on because of it. */
 static void
 handle_sighup(int fd, short what, void *arg)
 {
-    char token[POLICY_TOKEN_MAX], error[SETTINGS_ERROR_SIZE];
-    const char *path = sup.settings->token_file;
+    struct timeval limit = {.tv_usec = RELOAD_WAIT_MS * 1000};
 
     if (is_stopping())
         return;
     notify_reloading();
-    if (path[0] == '\0') {
-        log_event(LOG_LEVEL_INFO, "reloaded", "changed=nothing reason=no_token_file");
-    } else if (settings_read_token_file(path, token, error) != 0) {
-        log_event(LOG_LEVEL_ERROR, "reload-failed", "token=kept reason=%s",
-                  log_quote(error, strlen(error)));
-    } else {
-        handover_set_token(sup.handover, token);
-        for (uint32_t i = 1; i < sup.n_children; i++) {
-            int config = handover_worker_config(sup.handover, i);
-
-            if (config >= 0)
-                child_tell(&sup.children[i], CONTROL_CONFIG, 0, config);
-            if (config >= 0)
-                close(config);
-        }
-        log_event(LOG_LEVEL_INFO, "reloaded", "changed=token");
+    reload_files(sup.settings, sup.handover);
+    sup.reloading = true;
+    if (broker()->pid == 0) { /* the next one starts with it */
+        reload_workers();
+        return;
     }
-    explicit_bzero(token, sizeof(token));
-    notify_send("READY=1");
+    tell_config(broker());
+    evtimer_add(sup.on_reload, &limit);
 }
 
 /* SIGUSR2: as long as everything is as it should be, and one thing at a time. */
@@ -444,7 +476,8 @@ set_up(void)
     if (sup.base == NULL)
         return -ENOMEM;
     sup.on_deadline = evtimer_new(sup.base, handle_deadline, NULL);
-    if (sup.on_deadline == NULL || set_up_children() != 0 ||
+    sup.on_reload = evtimer_new(sup.base, handle_reload_late, NULL);
+    if (sup.on_deadline == NULL || sup.on_reload == NULL || set_up_children() != 0 ||
         watch_signal(SIGCHLD, handle_sigchld) != 0 ||
         watch_signal(SIGTERM, handle_sigterm) != 0 ||
         watch_signal(SIGINT, handle_sigterm) != 0 ||
@@ -487,7 +520,7 @@ supervise_run(const struct settings *s, struct handover *h, struct listeners *l,
     sup.handover = h;
     sup.listeners = l;
     sup.program = program;
-    sup.kept_token = h->worker.has_token && s->token_file[0] == '\0';
+    sup.kept_token = handover_single_proof(h) != NULL && s->token_file[0] == '\0';
     sup.n_children = 1 + s->workers;
     status = set_up();
     if (status != 0)

@@ -22,8 +22,8 @@ takeover_seal(const struct handover *h, const struct listeners *l, bool kept_tok
     t.kept_token = kept_token;
     t.unix_dev = l->unix_dev;
     t.unix_ino = l->unix_ino;
-    memcpy(t.token_key, h->worker.token_key, sizeof(t.token_key));
-    memcpy(t.token_digest, h->worker.token_digest, sizeof(t.token_digest));
+    if (kept_token)
+        memcpy(t.token_proof, handover_single_proof(h), sizeof(t.token_proof));
     for (size_t i = 0; i < l->n; i++)
         t.listeners[t.n_listeners++] = l->item[i].fd;
     for (uint32_t i = 0; i < n_children; i++)

@@ -7,7 +7,7 @@
 #include "master/handover.h"
 #include "master/listener.h"
 
-#define TAKEOVER_VERSION 1u /* first of struct takeover; a master of another one refuses */
+#define TAKEOVER_VERSION 2u /* first of struct takeover; a master of another one refuses */
 
 struct takeover_child {
     int32_t pid;
@@ -20,11 +20,11 @@ struct takeover {
     uint32_t n_listeners;
     uint32_t n_children;
     uint8_t inherited;  /* the listeners were systemd's */
-    uint8_t kept_token; /* of SSEBENCH_WEBUI_TOKEN: known by its keyed hash only */
+    uint8_t kept_token; /* of SSEBENCH_WEBUI_TOKEN: known by its proof only */
     uint8_t reserved[2];
     uint64_t unix_dev, unix_ino;
     int32_t listeners[HANDOFF_LISTENERS];
-    uint8_t token_key[32], token_digest[32];
+    uint8_t token_proof[32];
     struct takeover_child children[1 + LIMIT_WORKERS];
 };
 

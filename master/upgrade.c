@@ -46,12 +46,15 @@ complete_environment(bool complete)
 {
     if (!complete) {
         unsetenv("SSEBENCH_WEBUI_TOKEN_FILE");
+        unsetenv("SSEBENCH_WEBUI_TOKENS");
         unsetenv("NOTIFY_SOCKET");
         unsetenv("WATCHDOG_USEC");
         return;
     }
     if (asked.u.settings->token_file[0] != '\0')
         setenv("SSEBENCH_WEBUI_TOKEN_FILE", asked.u.settings->token_file, 1);
+    if (asked.u.settings->tokens_given)
+        setenv("SSEBENCH_WEBUI_TOKENS", asked.u.settings->tokens_file, 1);
     notify_pass_on();
 }
 

@@ -19,7 +19,7 @@ struct upgrade {
     const struct listeners *listeners;
     const struct child *children;
     uint32_t n_children;
-    bool kept_token; /* the token came in SSEBENCH_WEBUI_TOKEN and is known by its hash */
+    bool kept_token; /* the token came in SSEBENCH_WEBUI_TOKEN and is known by its proof */
 };
 
 /* Ask the program whether it can go on from here (--check-take-over). It refuses, cannot be

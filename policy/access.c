@@ -8,6 +8,7 @@ static const char setting_token[] = "SSEBENCH_WEBUI_TOKEN";
 static const char setting_origins[] = "SSEBENCH_WEBUI_CORS_ORIGINS";
 static const char setting_terminal[] = "SSEBENCH_WEBUI_TERMINAL";
 static const char setting_hosted[] = "SSEBENCH_WEBUI_HOSTED";
+static const char setting_tokens[] = "SSEBENCH_WEBUI_TOKENS";
 
 /* Fill in a refusal. Returns true, "this rule applies", so that a rule ends with it. */
 static bool
@@ -134,15 +135,22 @@ refused_by_token(const struct access_rules *rules, const struct access_request *
     return refuse(v, 401, "Unauthorized", NULL);
 }
 
-/* Rule 5. Methods are named that may pass, so an invented one may not. */
+/* Methods are named that change nothing, so an invented one counts as a change. */
+static bool
+only_reads(const struct access_request *r)
+{
+    return strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0 ||
+           strcmp(r->method, "OPTIONS") == 0;
+}
+
+/* Rule 5. */
 static bool
 refused_by_hosted(const struct access_rules *rules, const struct access_request *r,
                   struct access_verdict *v)
 {
     if (!rules->hosted)
         return false;
-    if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0 &&
-        strcmp(r->method, "OPTIONS") != 0)
+    if (!only_reads(r))
         return refuse(v, 403, "This server is read-only", setting_hosted);
     if (path_is_assistant(r) || path_below(r, "/api/pty-debug"))
         return refuse(v, 403, "The assistant is off on a hosted server",
@@ -168,6 +176,55 @@ refused_by_terminal(const struct access_rules *rules, const struct access_reques
                   rules->hosted ? setting_hosted : setting_terminal);
 }
 
+/* POST /api/containers/<x>/stop and /remove, with one segment in the middle. */
+static bool
+path_ends_run(const struct access_request *r)
+{
+    static const char base[] = "/api/containers/";
+    const char *id = r->path + sizeof(base) - 1, *end = r->path + r->path_len, *slash;
+
+    if (r->path_len < sizeof(base) || memcmp(r->path, base, sizeof(base) - 1) != 0)
+        return false;
+    slash = memchr(id, '/', (size_t)(end - id));
+    if (slash == NULL)
+        return false;
+    return (end - slash == 5 && memcmp(slash, "/stop", 5) == 0) ||
+           (end - slash == 7 && memcmp(slash, "/remove", 7) == 0);
+}
+
+enum deed
+policy_access_deed(const struct access_request *r)
+{
+    if (path_below(r, "/api/pty") || path_below(r, "/api/pty-debug"))
+        return only_reads(r) && !r->upgrade && path_is(r, "/api/pty/sessions")
+                   ? DEED_VIEW
+                   : DEED_TERMINAL;
+    if (path_is_assistant(r))
+        return DEED_ASSISTANT;
+    if (path_below(r, "/api/launch/doctor"))
+        return DEED_DOCTOR;
+    if (only_reads(r))
+        return DEED_VIEW;
+    if (strcmp(r->method, "POST") == 0 &&
+        (path_is(r, "/api/launch") || path_is(r, "/api/launch/cancel") ||
+         path_is(r, "/api/launch/clear") || path_ends_run(r)))
+        return DEED_OPERATE;
+    return DEED_OTHER;
+}
+
+/* Rule 7. Without a token there is but one user, who may do all. */
+static bool
+refused_by_role(const struct access_rules *rules, const struct access_request *r,
+                struct access_verdict *v)
+{
+    enum deed deed = policy_access_deed(r);
+
+    if (!rules->has_token || policy_role_allows(r->role, deed))
+        return false;
+    v->needed = policy_role_needed(deed);
+    return refuse(v, 403, "This token's role does not allow it", setting_tokens);
+}
+
 struct access_verdict
 policy_access_decide(const struct access_rules *rules,
                      const struct access_request *request)
@@ -186,7 +243,7 @@ policy_access_decide(const struct access_rules *rules,
         return v;
     }
     if (refused_by_token(rules, request, &v) || refused_by_hosted(rules, request, &v) ||
-        refused_by_terminal(rules, request, &v))
+        refused_by_terminal(rules, request, &v) || refused_by_role(rules, request, &v))
         return v;
     return v;
 }

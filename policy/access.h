@@ -12,6 +12,7 @@
 
 #include "policy/host.h"
 #include "policy/origin.h"
+#include "policy/role.h"
 
 /* What the server was told at start. Borrowed. */
 struct access_rules {
@@ -40,7 +41,8 @@ struct access_request {
     const char *origin; /* NULL: no header */
     size_t origin_len;
     bool token_given; /* a token stood in Authorization or in a subprotocol */
-    bool token_good;  /* and its keyed hash is the server's */
+    bool token_good;  /* and its keyed hash is one of the server's, not expired */
+    enum role role;   /* of that token */
     enum access_peer peer;
     uint32_t peer_uid;
 };
@@ -56,14 +58,19 @@ struct access_verdict {
     int status;           /* 401 or 403 when refused */
     const char *error;    /* exact text of the security model or contract */
     const char *setting;  /* the one setting that admits it, or NULL */
+    enum role needed;     /* refused for the token's role: the least that may; else ROLE_NONE */
     bool cors;            /* the Origin is a listed one: CORS headers belong on the answer */
 };
 
 /* Decide. Rules, first that applies: host name (token-less), peer's account (token-less),
- * origin, preflight, token, hosted, terminal. Paths outside /api meet only the host and peer
+ * origin, preflight, token, hosted, terminal, the token's role. Paths outside /api meet only the host and peer
  * rules, unless they ask for an upgrade. */
 struct access_verdict
 policy_access_decide(const struct access_rules *rules, const struct access_request *request);
+
+/* What the request amounts to, by method, path and upgrade. */
+enum deed
+policy_access_deed(const struct access_request *request);
 
 /* Is this decoded path under /api (exactly "/api" or below)? */
 bool

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/hash.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/scoreboard.h"
@@ -16,6 +15,7 @@
 #include "worker/broker_link.h"
 #include "worker/http.h"
 #include "worker/peers.h"
+#include "worker/tokens.h"
 #include "worker/worker.h"
 
 #define HINT_VALUE 100u     /* bytes of a received value that a hint repeats */
@@ -25,13 +25,14 @@
 
 /* --- the token --------------------------------------------------------------------------- */
 
-/* The token that the request carries, hashed and compared. An Authorization header, if there
+/* The token that the request carries, hashed and looked up. An Authorization header, if there
  * is one, alone decides (contract 10.3). */
 static void
-token_examine(const struct request *r, struct access_request *ret)
+token_examine(struct exchange *x, struct access_request *ret)
 {
+    const struct request *r = &x->request;
+    const struct handoff_token *known;
     char decoded[POLICY_TOKEN_MAX];
-    uint8_t digest[32];
     const char *token = NULL;
     size_t len = 0;
 
@@ -48,9 +49,13 @@ token_examine(const struct request *r, struct access_request *ret)
     } else {
         return;
     }
-    hash_keyed(worker_config()->token_key, token, len, digest);
-    ret->token_good = policy_digest_equal(digest, worker_config()->token_digest);
+    known = tokens_match(token, len);
     explicit_bzero(decoded, sizeof(decoded));
+    if (known == NULL || tokens_expired(known))
+        return;
+    ret->token_good = true;
+    ret->role = (enum role)known->role;
+    x->token = known->number;
 }
 
 /* --- saying no ------------------------------------------------------------------------------ */
@@ -59,7 +64,7 @@ void
 access_gate_log_refusal(const struct exchange *x, int status, const char *reason,
                         bool understood)
 {
-    char from[AUDIT_TEXT], who[AUDIT_TEXT];
+    char from[AUDIT_TEXT], who[AUDIT_WHO];
     static double since_s;
     static unsigned n_logged, n_left_out;
     double now_s = worker_now_s();
@@ -82,8 +87,8 @@ access_gate_log_refusal(const struct exchange *x, int status, const char *reason
     audit_client(x, from);
     audit_who(x, who);
     log_event(LOG_LEVEL_WARNING, "refused",
-              "status=%d peer=%s who=%s method=%s path=%s reason=\"%s\"", status, from,
-              status == 401 ? "unknown" : who, x->request.method_name,
+              "status=%d peer=%s %s method=%s path=%s reason=\"%s\"", status, from,
+              status == 401 ? "who=unknown" : who, x->request.method_name,
               log_quote(x->request.path, x->request.path_len), reason);
 }
 
@@ -108,6 +113,11 @@ hint_make(const struct exchange *x, const struct access_verdict *v, char *out, s
 
     if (!v->setting)
         return NULL;
+    if (v->needed != ROLE_NONE) {
+        snprintf(out, size, "The token has the role %s; this needs %s.",
+                 policy_role_name(exchange_role(x)), policy_role_name(v->needed));
+        return out;
+    }
     n = snprintf(out, size, "Received Host \"%s\"", hint_value(x->request.host, host));
     if (x->request.origin.at)
         n += snprintf(out + n, size - (size_t)n, " and Origin \"%s\"",
@@ -216,7 +226,9 @@ decide(struct exchange *x)
     struct access_verdict verdict;
 
     if (rules.has_token)
-        token_examine(r, &facts);
+        token_examine(x, &facts);
+    else
+        x->token = TOKENS_NONE;
     verdict = policy_access_decide(&rules, &facts);
     if (rules.n_origins > 0)
         exchange_header(x, "Vary", "Origin");
@@ -225,6 +237,8 @@ decide(struct exchange *x)
     switch (verdict.outcome) {
     case ACCESS_ALLOW:
         x->let_in = true;
+        if (policy_access_is_api(r->path, r->path_len) || r->upgrade)
+            x->conn->token = x->token;
         x->admitted(x);
         break;
     case ACCESS_PREFLIGHT:

@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "worker/http.h"
+#include "worker/tokens.h"
 #include "worker/worker.h"
 
 static bool
@@ -67,14 +68,19 @@ audit_client(const struct exchange *x, char ret_text[AUDIT_TEXT])
 }
 
 void
-audit_who(const struct exchange *x, char ret_text[AUDIT_TEXT])
+audit_who(const struct exchange *x, char ret_text[AUDIT_WHO])
 {
-    if (worker_config()->has_token)
-        snprintf(ret_text, AUDIT_TEXT, "token");
+    const struct handoff_token *token = tokens_find(x->token);
+
+    if (token)
+        snprintf(ret_text, AUDIT_WHO, "who=%s role=%s", token->name,
+                 policy_role_name((enum role)token->role));
+    else if (worker_config()->has_token)
+        snprintf(ret_text, AUDIT_WHO, "who=unknown");
     else if (x->conn->peer == PEER_UID)
-        snprintf(ret_text, AUDIT_TEXT, "uid:%u", (unsigned)x->conn->peer_uid);
+        snprintf(ret_text, AUDIT_WHO, "who=uid:%u", (unsigned)x->conn->peer_uid);
     else
-        snprintf(ret_text, AUDIT_TEXT, "anyone");
+        snprintf(ret_text, AUDIT_WHO, "who=anyone");
 }
 
 /* A terminal opens with GET, but is the largest change of all. */
@@ -91,13 +97,13 @@ may_change(const struct exchange *x, int status)
 void
 audit_answer(const struct exchange *x, int status)
 {
-    char from[AUDIT_TEXT], who[AUDIT_TEXT];
+    char from[AUDIT_TEXT], who[AUDIT_WHO];
 
     if (!x->let_in || !may_change(x, status))
         return;
     audit_client(x, from);
     audit_who(x, who);
-    log_event(LOG_LEVEL_INFO, "audit", "who=%s from=%s method=%s path=%s result=%d", who, from,
+    log_event(LOG_LEVEL_INFO, "audit", "%s from=%s method=%s path=%s result=%d", who, from,
               x->request.method_name, log_quote(x->request.path, x->request.path_len),
               status);
 }

@@ -6,16 +6,18 @@
 
 struct exchange;
 
-#define AUDIT_TEXT 64u /* room for either text below */
+#define AUDIT_TEXT 64u  /* room for an address */
+#define AUDIT_WHO 96u   /* room for who it was */
 
 /* The client's address: the connection's, or, where that is one of SSEBENCH_WEBUI_PROXIES, the
  * last one in X-Forwarded-For. For logs and limits only; nobody is let in by it. */
 void
 audit_client(const struct exchange *x, char ret_text[AUDIT_TEXT]);
 
-/* "token", "uid:N", "anyone": what admits requests of this exchange's connection. */
+/* "who=NAME role=ROLE" with the name of the token it carries; "who=token role=full" for the one
+ * of SSEBENCH_WEBUI_TOKEN; "who=unknown" for none; without tokens "who=uid:N", "who=anyone". */
 void
-audit_who(const struct exchange *x, char ret_text[AUDIT_TEXT]);
+audit_who(const struct exchange *x, char ret_text[AUDIT_WHO]);
 
 /* An answer begins (101: a WebSocket was handed over). One line if the request was admitted
  * and may change something; reads are not logged. */

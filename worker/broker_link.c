@@ -9,6 +9,7 @@
 
 #include "common/limits.h"
 #include "common/log.h"
+#include "worker/broker_as.h"
 
 struct pending {
     uint32_t seq; /* 0: the slot is free */
@@ -176,7 +177,7 @@ broker_ask(uint16_t type, void *request, const int *fds, unsigned n_fds,
             fn(ctx, NULL, NULL, 0);
         return 0;
     }
-    *head = (struct message_head){.type = type, .seq = seq};
+    *head = (struct message_head){.type = type, .as = head->as, .seq = seq};
     *slot_of(seq) = (struct pending){seq, type, fn, ctx};
     if (channel_send(link_state.fd, request, shape->request_len, fds, n_fds) == 0)
         return seq;
@@ -228,6 +229,7 @@ use_channel(int fd)
     link_state.fd = fd;
     ev_io_init(&link_state.readable, on_readable, fd, EV_READ);
     ev_io_start(link_state.loop, &link_state.readable);
+    broker_as_new_channel();
     broker_ask(MESSAGE_HELLO, &hello, NULL, 0, on_hello, NULL);
 }
 
@@ -299,30 +301,30 @@ broker_ask_run_file(uint64_t epoch, uint64_t ref, enum run_file file, broker_ans
 }
 
 static broker_ticket
-ask_run(uint16_t type, const char *run_id, broker_answer_fn fn, void *ctx)
+ask_run(uint16_t token, uint16_t type, const char *run_id, broker_answer_fn fn, void *ctx)
 {
     struct request_run q = {0};
 
     message_string_set(q.run_id, sizeof q.run_id, run_id);
-    return broker_ask(type, &q, NULL, 0, fn, ctx);
+    return broker_ask_as(token, type, &q, fn, ctx);
 }
 
 broker_ticket
-broker_ask_run_stop(const char *run_id, broker_answer_fn fn, void *ctx)
+broker_ask_run_stop(uint16_t token, const char *run_id, broker_answer_fn fn, void *ctx)
 {
-    return ask_run(MESSAGE_RUN_STOP, run_id, fn, ctx);
+    return ask_run(token, MESSAGE_RUN_STOP, run_id, fn, ctx);
 }
 
 broker_ticket
-broker_ask_run_remove(const char *run_id, broker_answer_fn fn, void *ctx)
+broker_ask_run_remove(uint16_t token, const char *run_id, broker_answer_fn fn, void *ctx)
 {
-    return ask_run(MESSAGE_RUN_REMOVE, run_id, fn, ctx);
+    return ask_run(token, MESSAGE_RUN_REMOVE, run_id, fn, ctx);
 }
 
 broker_ticket
 broker_ask_run_logs(const char *run_id, broker_answer_fn fn, void *ctx)
 {
-    return ask_run(MESSAGE_RUN_LOGS, run_id, fn, ctx);
+    return ask_run(0, MESSAGE_RUN_LOGS, run_id, fn, ctx);
 }
 
 broker_ticket

@@ -36,7 +36,7 @@ void
 broker_cancel(broker_ticket ticket);
 
 /* The general form, for modules that own a message of the vocabulary: `request` is its whole
- * struct (the head is filled in here). The callback may run before this returns (broker away,
+ * struct (the head is filled in here; `as` is worker/broker_as.h's). The callback may run before this returns (broker away,
  * table full: NULL answer, ticket 0). `fn` NULL: the answer is of no interest. */
 broker_ticket
 broker_ask(uint16_t type, void *request, const int *fds, unsigned n_fds,
@@ -63,9 +63,9 @@ broker_ticket
 broker_ask_run_file(uint64_t epoch, uint64_t ref, enum run_file file, broker_answer_fn fn,
                     void *ctx);
 broker_ticket
-broker_ask_run_stop(const char *run_id, broker_answer_fn fn, void *ctx);
+broker_ask_run_stop(uint16_t token, const char *run_id, broker_answer_fn fn, void *ctx);
 broker_ticket
-broker_ask_run_remove(const char *run_id, broker_answer_fn fn, void *ctx);
+broker_ask_run_remove(uint16_t token, const char *run_id, broker_answer_fn fn, void *ctx);
 broker_ticket
 broker_ask_run_logs(const char *run_id, broker_answer_fn fn, void *ctx);
 broker_ticket

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "common/json_write.h"
+#include "policy/token_list.h"
 #include "worker/http.h"
+#include "worker/tokens.h"
 #include "worker/worker.h"
 
 static void
@@ -27,6 +29,23 @@ put_origins(struct json_writer *w, const struct worker_config *config)
     json_array_close(w);
 }
 
+/* Whose token it is, what it allows, when it ends. */
+static void
+put_token(struct json_writer *w, const struct exchange *x)
+{
+    const struct handoff_token *token = tokens_find(x->token);
+    char end[POLICY_TOKEN_TIME_SIZE];
+
+    json_key(w, "role");
+    json_cstring(w, policy_role_name(exchange_role(x)));
+    json_key(w, "tokenName");
+    json_cstring(w, token != NULL ? token->name : NULL);
+    json_key(w, "tokenExpires");
+    if (token != NULL && token->expires_s != 0)
+        policy_token_time(token->expires_s, end);
+    json_cstring(w, token != NULL && token->expires_s != 0 ? end : NULL);
+}
+
 /* What the request said. The scheme is ours: TLS ends before us, in a proxy if at all. */
 static void
 put_request(struct json_writer *w, const struct exchange *x)
@@ -47,6 +66,7 @@ put_request(struct json_writer *w, const struct exchange *x)
         json_null(w);
     json_key(w, "tokenFrom");
     json_cstring(w, r->authorization.at != NULL ? "header" : "none");
+    put_token(w, x);
 }
 
 void

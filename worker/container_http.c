@@ -83,7 +83,7 @@ container_call_start(const struct container_request *q)
 {
     struct container_call *c = calloc(1, sizeof *c);
     struct upstream_request u = {
-        .run_id = q->run_id, .port = q->port, .method = q->method, .body = q->body,
+        .token = q->token, .run_id = q->run_id, .port = q->port, .method = q->method, .body = q->body,
         .body_len = q->body_len, .timeout_ms = q->timeout_ms, .max_body = q->max_body,
         .endless = q->piece != NULL, .fresh = strcmp(q->method, "GET") != 0};
     struct buf target;

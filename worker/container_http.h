@@ -21,6 +21,7 @@ struct container_answer {
 };
 
 struct container_request {
+    uint16_t token; /* in whose name (exchange_token); 0: what anyone may see */
     const char *run_id;
     enum run_port port;
     const char *method, *target; /* the target is of our making: no blank, no control byte */

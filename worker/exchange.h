@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "policy/role.h"
 #include "worker/request.h"
 
 struct exchange;
@@ -23,6 +24,13 @@ exchange_body(const struct exchange *x, size_t *ret_len);
 /* The run ID (or other parameter) that the route's pattern matched, NUL-terminated. */
 const char *
 exchange_param(const struct exchange *x, unsigned index);
+
+/* In whose name the broker is asked for it (worker/broker_as.h): the number of the client's
+ * token, or 0 where there are no tokens; and what that allows. */
+uint16_t
+exchange_token(const struct exchange *x);
+enum role
+exchange_role(const struct exchange *x);
 
 /* Someone waits for a broker answer on behalf of this exchange: call when the client is gone. */
 void

@@ -17,6 +17,7 @@ struct handover {
     int fd;           /* yours now: non-blocking, no watcher on it; close it yourself */
     char *unread;     /* bytes behind the handshake's head; yours, free(); NULL: none */
     size_t unread_len;
+    uint16_t token;   /* that let it in (worker/tokens.h) */
     struct connection_slot *slot; /* release exactly once, after the socket is closed */
 };
 

@@ -50,6 +50,9 @@ answer(struct exchange *x)
     struct buf body;
 
     l = runs_listing();
+    bool hosted = config->hosted || exchange_role(x) == ROLE_VIEW; /* as good as that */
+    bool terminal = config->terminal && !hosted &&
+                    policy_role_allows(exchange_role(x), DEED_TERMINAL);
     backend = l.backend != NULL       ? l.backend
               : *config->backend != 0 ? config->backend
                                       : NULL;
@@ -62,13 +65,16 @@ answer(struct exchange *x)
     json_cstring(&w, config->server_version);
     put_runner(&w, &l, backend);
     json_key(&w, "terminal");
-    json_bool(&w, config->terminal && !config->hosted && l.supports_exec);
-    if (config->terminal && !config->hosted)
+    json_bool(&w, terminal && l.supports_exec);
+    if (terminal)
         put_terminal_hint(&w, &l, backend);
     json_key(&w, "assistant");
-    json_bool(&w, !config->hosted && opencode_backend_lacks() == NULL);
-    json_key(&w, "hosted");
-    json_bool(&w, config->hosted);
+    json_bool(&w, !hosted && policy_role_allows(exchange_role(x), DEED_ASSISTANT) &&
+                      opencode_backend_lacks() == NULL);
+    json_key(&w, "hosted"); /* for the holder of a view token too: existing pages know it */
+    json_bool(&w, hosted);
+    json_key(&w, "role");
+    json_cstring(&w, policy_role_name(exchange_role(x)));
     json_key(&w, "timestamp");
     iso_time_format(iso_time_now_ms(), now);
     json_cstring(&w, now);

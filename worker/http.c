@@ -13,6 +13,7 @@
 #include "worker/access_gate.h"
 #include "worker/audit.h"
 #include "worker/routes.h"
+#include "worker/tokens.h"
 #include "worker/worker.h"
 
 #define BUFFER_SMALL 4096u              /* a browser's head fits; pooled */
@@ -23,6 +24,7 @@
 #define LINGER_BYTES (1024u * 1024u)
 
 static struct ev_loop *loop_of_worker;
+static struct conn *all_conns;
 
 static struct {
     char *buffers[POOL_MAX];
@@ -79,6 +81,7 @@ exchange_take(struct conn *c)
     x->let_in = false;
     x->gone = NULL;
     x->ticket = 0;
+    x->token = 0;
     x->headers_len = 0;
     return x;
 }
@@ -116,6 +119,9 @@ static void
 conn_dismantle(struct conn *c)
 {
     http_watch(c, 0);
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
     server_deadline_clear(&c->deadline);
     server_idle_remove(&c->idle);
     stream_free(c);
@@ -501,6 +507,11 @@ http_conn_new(int fd, struct connection_slot *slot)
         return -ENOMEM;
     c->slot = slot;
     c->fresh = true;
+    c->next = all_conns;
+    c->link = &all_conns;
+    if (c->next)
+        c->next->link = &c->next;
+    all_conns = c;
     ev_io_init(&c->io, on_event, fd, EV_READ);
     scoreboard_add(SCORE_CONNECTIONS, 1);
     server_deadline_set(&c->deadline, LIMIT_HEAD_MS);
@@ -513,6 +524,22 @@ void
 http_close_idle(struct idle_place *place)
 {
     http_abort((struct conn *)((char *)place - offsetof(struct conn, idle)));
+}
+
+unsigned
+http_close_tokens(bool (*valid)(uint16_t token))
+{
+    unsigned n = 0;
+    struct conn *next;
+
+    for (struct conn *c = all_conns; c; c = next) {
+        next = c->next;
+        if (valid(c->token))
+            continue;
+        http_abort(c);
+        n++;
+    }
+    return n;
 }
 
 void
@@ -552,7 +579,7 @@ exchange_hand_over(struct exchange *x, struct handover *ret_handover)
 {
     struct conn *c = x->conn;
     size_t used = c->in_at + x->head_len;
-    struct handover h = {.fd = c->io.fd, .slot = c->slot};
+    struct handover h = {.fd = c->io.fd, .slot = c->slot, .token = c->token};
 
     if (c->in_len > used) {
         h.unread_len = c->in_len - used;
@@ -593,6 +620,18 @@ const char *
 exchange_param(const struct exchange *x, unsigned index)
 {
     return index < HTTP_PARAMS ? x->params[index] : "";
+}
+
+uint16_t
+exchange_token(const struct exchange *x)
+{
+    return x->token == TOKENS_NONE ? 0 : x->token;
+}
+
+enum role
+exchange_role(const struct exchange *x)
+{
+    return tokens_role(x->token);
 }
 
 void

@@ -55,6 +55,8 @@ struct conn {
     bool linger;      /* and bytes we never read may still come */
     enum conn_peer peer;
     uint32_t peer_uid;
+    uint16_t token; /* that let the newest admitted request in (worker/tokens.h); 0: none yet */
+    struct conn *next, **link; /* all of this worker */
     char *in; /* NULL while idle; bytes in[in_at..in_len) are unread */
     size_t in_at, in_len, in_cap;
     size_t lingered;     /* bytes thrown away */
@@ -81,6 +83,7 @@ struct exchange {
     void *gone_ctx;
     void (*admitted)(struct exchange *x); /* access_gate.c: what follows */
     uint32_t ticket;                      /* its question to the broker */
+    uint16_t token;                       /* that it carried, or TOKENS_NONE; 0: no good one */
     char params[HTTP_PARAMS][LIMIT_PATH_SEGMENT + 1];
     size_t headers_len;
     char headers[HTTP_HEADERS_SIZE];
@@ -104,6 +107,10 @@ http_close_idle(struct idle_place *place);
 /* From server.c, when the worker finishes: close it unless a request is on its way. */
 void
 http_drain_idle(struct idle_place *place);
+
+/* Cut what a token holds open that is not `valid` any more. How many. */
+unsigned
+http_close_tokens(bool (*valid)(uint16_t token));
 
 /* Watch for these events (EV_READ, EV_WRITE, 0). */
 void

@@ -4,7 +4,7 @@
 
 #include "common/json_read.h"
 #include "common/json_write.h"
-#include "worker/broker_link.h"
+#include "worker/broker_as.h"
 #include "worker/exchange.h"
 #include "worker/file_slice.h"
 #include "worker/launch.h"
@@ -243,5 +243,5 @@ handle_launch_doctor(struct exchange *x)
     struct request_plain q = {0};
 
     if (w)
-        broker_ask(MESSAGE_DOCTOR, &q, NULL, 0, on_doctor, w);
+        broker_ask_as(exchange_token(x), MESSAGE_DOCTOR, &q, on_doctor, w);
 }

@@ -5,7 +5,7 @@
 
 #include "common/hash.h"
 #include "common/json_write.h"
-#include "worker/broker_link.h"
+#include "worker/broker_as.h"
 #include "worker/exchange.h"
 #include "worker/iso_time.h"
 #include "worker/launch.h"
@@ -32,6 +32,17 @@ answer_launched(struct exchange *x, const struct answer_launch *a, const char *t
     exchange_json(x, 200, &body);
 }
 
+/* No text: the broker heard before us that the token went. */
+static void
+answer_refused(struct exchange *x, const char *error)
+{
+    if (*error == '\0')
+        exchange_error(x, 403, "This token's role does not allow it", NULL);
+    else
+        exchange_error(x, strcmp(error, "This server is read-only") == 0 ? 403 : 400, error,
+                       NULL);
+}
+
 static void
 on_launched(void *ctx, const void *answer, int *fds, unsigned n_fds)
 {
@@ -50,8 +61,7 @@ on_launched(void *ctx, const void *answer, int *fds, unsigned n_fds)
     else if (a->status == ANSWER_OK)
         answer_launched(x, a, task);
     else if (a->status == ANSWER_REFUSED)
-        exchange_error(x, strcmp(a->error, "This server is read-only") == 0 ? 403 : 400, a->error,
-                       NULL);
+        answer_refused(x, a->error);
     else if (a->status == ANSWER_BUSY)
         exchange_error(x, 503, a->error[0] != '\0' ? a->error : "Failed to launch",
                        "Too much is under way: try again");
@@ -79,7 +89,7 @@ on_offer(struct launch_wait *w, const struct launchables_list *list)
     if (why)
         exchange_error(launch_wait_end(w), 400, why, NULL);
     else
-        broker_ask(MESSAGE_LAUNCH, q, NULL, 0, on_launched, w);
+        broker_ask_as(exchange_token(w->x), MESSAGE_LAUNCH, q, on_launched, w);
 }
 
 /* A key is the client's secret as little as ours: a digest has one length, whatever it is. */
@@ -163,7 +173,7 @@ handle_launch_cancel(struct exchange *x)
     }
     w = launch_wait_new(x, NULL);
     if (w)
-        broker_ask(MESSAGE_LAUNCH_CANCEL, &q, NULL, 0, on_cancelled, w);
+        broker_ask_as(exchange_token(x), MESSAGE_LAUNCH_CANCEL, &q, on_cancelled, w);
 }
 
 static void
@@ -202,5 +212,5 @@ handle_launch_clear(struct exchange *x)
     }
     w = launch_wait_new(x, NULL);
     if (w)
-        broker_ask(MESSAGE_LAUNCH_CLEAR, &q, NULL, 0, on_cleared, w);
+        broker_ask_as(exchange_token(x), MESSAGE_LAUNCH_CLEAR, &q, on_cleared, w);
 }

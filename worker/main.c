@@ -22,6 +22,7 @@
 #include "worker/peers.h"
 #include "worker/routes.h"
 #include "worker/server.h"
+#include "worker/tokens.h"
 #include "worker/worker.h"
 #include "worker/ws.h"
 
@@ -108,7 +109,9 @@ take_config(struct channel_packet *packet)
     config.n_listeners = worker.config.n_listeners;
     config.max_connections = worker.config.max_connections;
     worker.config = config;
-    log_event(LOG_LEVEL_INFO, "reload", "token=%s", config.has_token ? "yes" : "no");
+    log_event(LOG_LEVEL_INFO, "reload", "tokens=%u origins=%u", config.n_tokens,
+              config.n_origins);
+    tokens_reloaded();
 }
 
 static void

@@ -81,7 +81,7 @@ handle_opencode_health(struct exchange *x)
     struct opencode_op *op = opencode_op_new(x, "Failed to check the assistant");
 
     if (op != NULL)
-        opencode_find(&op->find, exchange_param(x, 0), OPENCODE_BEGIN, on_health_found, op);
+        opencode_find(&op->find, exchange_token(x), exchange_param(x, 0), OPENCODE_BEGIN, on_health_found, op);
 }
 
 /* --- passing an answer on ------------------------------------------------------------------ */
@@ -171,7 +171,7 @@ handle_opencode_sessions(struct exchange *x)
         (found == 1 && *op->directory != '\0' && !opencode_directory_valid(op->directory)))
         opencode_op_fail(op, 400, "Invalid directory: expected an absolute path", NULL);
     else
-        opencode_find(&op->find, exchange_param(x, 0), OPENCODE_LOOK, on_list_found, op);
+        opencode_find(&op->find, exchange_token(x), exchange_param(x, 0), OPENCODE_LOOK, on_list_found, op);
 }
 
 /* --- a new session ---------------------------------------------------------------------------- */

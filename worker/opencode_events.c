@@ -36,6 +36,7 @@ struct event_viewer {
     ev_timer retry, heartbeat;
     double retry_s;
     bool wants_heartbeat, told_down;
+    uint16_t token; /* in whose name */
     char run_id[MESSAGE_ID_SIZE];
     char directory[OPENCODE_DIRECTORY_SIZE]; /* asked for, or the session's */
 };
@@ -165,7 +166,7 @@ ask(struct event_viewer *v, const char *target,
     void (*done)(void *ctx, const struct container_answer *a))
 {
     const struct container_request q = {
-        .run_id = v->run_id, .port = v->find.port, .method = "GET", .target = target,
+        .token = v->token, .run_id = v->run_id, .port = v->find.port, .method = "GET", .target = target,
         .directory = v->directory, .timeout_ms = LIMIT_OPENCODE_CALL_MS,
         .max_body = LIMIT_OPENCODE_ANSWER, .done = done, .ctx = v};
 
@@ -309,7 +310,7 @@ static void
 open_stream(struct event_viewer *v)
 {
     const struct container_request q = {
-        .run_id = v->run_id, .port = v->find.port, .method = "GET", .target = "/event",
+        .token = v->token, .run_id = v->run_id, .port = v->find.port, .method = "GET", .target = "/event",
         .directory = v->directory, .max_body = LIMIT_OPENCODE_ANSWER, .piece = on_piece,
         .begun = on_begun, .done = on_stream_end, .ctx = v};
 
@@ -356,7 +357,7 @@ static void
 begin(struct event_viewer *v)
 {
     let_go(v);
-    opencode_find(&v->find, v->run_id, OPENCODE_LOOK, on_found, v);
+    opencode_find(&v->find, v->token, v->run_id, OPENCODE_LOOK, on_found, v);
 }
 
 /* --- the socket ---------------------------------------------------------------------------------- */
@@ -445,6 +446,7 @@ handle_opencode_events_ws(struct exchange *x)
         return;
     }
     message_string_set(v->run_id, sizeof v->run_id, exchange_param(x, 0));
+    v->token = exchange_token(x);
     opencode_stream_init(&v->lines);
     v->retry_s = RETRY_FIRST_S;
     ev_timer_init(&v->retry, on_retry, 0., 0.);

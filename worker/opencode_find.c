@@ -1,4 +1,5 @@
 /* Choice (the broker's), probe (ours), start (the broker's), and again until it is up. */
+#include "worker/broker_as.h"
 #include "worker/opencode_find.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ static void
 probe(struct opencode_find *f)
 {
     const struct container_request q = {
-        .run_id = f->run_id, .port = f->port, .method = "GET", .target = "/session?limit=1",
+        .token = f->token, .run_id = f->run_id, .port = f->port, .method = "GET", .target = "/session?limit=1",
         .timeout_ms = LIMIT_OPENCODE_PROBE_MS, .max_body = LIMIT_OPENCODE_ANSWER,
         .done = on_probe, .ctx = f};
 
@@ -159,7 +160,7 @@ ask(struct opencode_find *f, enum assistant_wish wish)
     f->began = f->began || f->waiting;
     message_string_set(q.run_id, sizeof q.run_id, f->run_id);
     f->ticket = 0;
-    ticket = broker_ask(MESSAGE_ASSISTANT_START, &q, NULL, 0, on_answer, f);
+    ticket = broker_ask_as(f->token, MESSAGE_ASSISTANT_START, &q, on_answer, f);
     if (ticket != 0) /* 0: the callback ran, and `f` may be gone */
         f->ticket = ticket;
 }
@@ -191,10 +192,10 @@ on_listing(void *ctx)
 }
 
 void
-opencode_find(struct opencode_find *f, const char *run_id, enum opencode_wish wish,
-              void (*fn)(void *ctx), void *ctx)
+opencode_find(struct opencode_find *f, uint16_t token, const char *run_id,
+              enum opencode_wish wish, void (*fn)(void *ctx), void *ctx)
 {
-    *f = (struct opencode_find){.wish = wish, .fn = fn, .ctx = ctx,
+    *f = (struct opencode_find){.token = token, .wish = wish, .fn = fn, .ctx = ctx,
                                 .deadline_ms = iso_time_now_ms() + LIMIT_ASSISTANT_READY_MS};
     message_string_set(f->run_id, sizeof f->run_id, run_id);
     ev_timer_init(&f->timer, on_timer, 0., 0.);

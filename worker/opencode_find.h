@@ -37,6 +37,7 @@ struct opencode_find {
     uint32_t uptime_ms;
     char reason[MESSAGE_ERROR_SIZE]; /* why it failed, or why it is not the run's model */
     /* private */
+    uint16_t token; /* in whose name (exchange_token) */
     char run_id[MESSAGE_ID_SIZE];
     enum opencode_wish wish;
     bool waiting, began;
@@ -51,8 +52,8 @@ struct opencode_find {
 
 /* `fn` is called once, perhaps before this returns: do not touch `f` afterwards. */
 void
-opencode_find(struct opencode_find *f, const char *run_id, enum opencode_wish wish,
-              void (*fn)(void *ctx), void *ctx);
+opencode_find(struct opencode_find *f, uint16_t token, const char *run_id,
+              enum opencode_wish wish, void (*fn)(void *ctx), void *ctx);
 
 /* Forget what is under way; harmless on a zeroed one. */
 void

@@ -207,7 +207,7 @@ opencode_op_find(struct opencode_op *op, enum opencode_wish wish,
                  void (*found)(struct opencode_op *op))
 {
     op->found = found;
-    opencode_find(&op->find, exchange_param(op->x, 0), wish, on_found, op);
+    opencode_find(&op->find, exchange_token(op->x), exchange_param(op->x, 0), wish, on_found, op);
 }
 
 /* --- calling ------------------------------------------------------------------------------- */
@@ -227,7 +227,7 @@ opencode_op_call(struct opencode_op *op, const char *method, const char *target,
                  void (*answered)(struct opencode_op *op, const struct container_answer *a))
 {
     struct container_request q = {
-        .run_id = exchange_param(op->x, 0), .port = op->find.port, .method = method,
+        .token = exchange_token(op->x), .run_id = exchange_param(op->x, 0), .port = op->find.port, .method = method,
         .target = target, .directory = op->directory, .timeout_ms = timeout_ms,
         .max_body = LIMIT_OPENCODE_ANSWER, .done = on_answered, .ctx = op};
 

@@ -10,6 +10,7 @@
 #include "common/json_read.h"
 #include "common/limits.h"
 #include "common/scoreboard.h"
+#include "worker/broker_as.h"
 #include "worker/daemon.h"
 #include "worker/exchange.h"
 #include "worker/runs_live.h"
@@ -160,7 +161,7 @@ on_joined(void *ctx, const void *answer, int *fds, unsigned n_fds)
     }
     q.attachment = p->attachment;
     p->asking = true;
-    broker_ask(MESSAGE_TTY_TAKE, &q, NULL, 0, on_taken, p);
+    broker_ask_as(p->token, MESSAGE_TTY_TAKE, &q, on_taken, p);
 }
 
 static void
@@ -174,7 +175,7 @@ ask_open(struct pty *p)
     message_string_set(q.workdir, sizeof q.workdir, p->workdir);
     message_string_set(q.message, sizeof q.message, p->message);
     p->asking = true;
-    broker_ask(MESSAGE_TTY_OPEN, &q, NULL, 0, on_joined, p);
+    broker_ask_as(p->token, MESSAGE_TTY_OPEN, &q, on_joined, p);
 }
 
 static void
@@ -185,7 +186,7 @@ ask_join(struct pty *p)
     memcpy(q.session, p->session, sizeof q.session);
     message_string_set(q.run_id, sizeof q.run_id, p->run_id);
     p->asking = true;
-    broker_ask(MESSAGE_TTY_JOIN, &q, NULL, 0, on_joined, p);
+    broker_ask_as(p->token, MESSAGE_TTY_JOIN, &q, on_joined, p);
 }
 
 /* --- may there be one ------------------------------------------------------------------------------ */
@@ -397,6 +398,7 @@ begin(struct exchange *x, enum tty_program program)
         return;
     }
     p->program = program;
+    p->token = exchange_token(x);
     p->cols = 80;
     p->rows = 24;
     wrong = read_wishes(exchange_request(x), p);

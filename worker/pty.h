@@ -54,6 +54,7 @@ struct pty {
     /* what was asked for */
     enum tty_program program;
     bool binary, view, resumes;
+    uint16_t token; /* in whose name */
     uint16_t cols, rows;
     uint8_t session[MESSAGE_TTY_SESSION];
     char run_id[MESSAGE_ID_SIZE];

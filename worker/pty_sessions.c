@@ -7,7 +7,7 @@
 
 #include "common/json_write.h"
 #include "common/limits.h"
-#include "worker/broker_link.h"
+#include "worker/broker_as.h"
 #include "worker/exchange.h"
 #include "worker/pty.h"
 
@@ -170,5 +170,5 @@ handle_pty_session_end(struct exchange *x)
     q.number = (uint32_t)strtoul(text, NULL, 10);
     w = wait_new(x);
     if (w != NULL)
-        broker_ask(MESSAGE_TTY_END, &q, NULL, 0, on_end, w);
+        broker_ask_as(exchange_token(x), MESSAGE_TTY_END, &q, on_end, w);
 }

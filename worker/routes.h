@@ -21,7 +21,8 @@ struct route {
 const struct route *
 routes_table(size_t *ret_n);
 
-/* Print the table on stdout, one row a line: METHOD PATTERN http|websocket. Exit status. */
+/* Print the table on stdout, one row a line: METHOD PATTERN http|websocket ROLE, the
+ * least that may use it. Exit status. */
 int
 routes_dump(void);
 

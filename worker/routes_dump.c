@@ -2,6 +2,9 @@
 #include "worker/routes.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "policy/access.h"
 
 static const char *
 method_name(enum request_method method)
@@ -15,6 +18,17 @@ method_name(enum request_method method)
     return NAMES[method];
 }
 
+/* The least role that may use it. */
+static const char *
+needed(const struct route *route)
+{
+    struct access_request r = {.method = method_name(route->method), .path = route->pattern,
+                               .path_len = strlen(route->pattern),
+                               .upgrade = route->kind == ROUTE_WEBSOCKET};
+
+    return policy_role_name(policy_role_needed(policy_access_deed(&r)));
+}
+
 int
 routes_dump(void)
 {
@@ -22,7 +36,7 @@ routes_dump(void)
     const struct route *table = routes_table(&n);
 
     for (size_t i = 0; i < n; i++)
-        printf("%s %s %s\n", method_name(table[i].method), table[i].pattern,
-               table[i].kind == ROUTE_WEBSOCKET ? "websocket" : "http");
+        printf("%s %s %s %s\n", method_name(table[i].method), table[i].pattern,
+               table[i].kind == ROUTE_WEBSOCKET ? "websocket" : "http", needed(&table[i]));
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -7,7 +7,7 @@
 #include "worker/worker.h"
 
 struct action_kind {
-    broker_ticket (*ask)(const char *run_id, broker_answer_fn fn, void *ctx);
+    broker_ticket (*ask)(uint16_t token, const char *run_id, broker_answer_fn fn, void *ctx);
     const char *done;   /* answer 200 */
     const char *failed; /* text of the 500 */
 };
@@ -41,6 +41,8 @@ answer_refused(struct exchange *x)
 {
     if (worker_config()->hosted)
         exchange_error(x, 403, "This server is read-only", NULL);
+    else if (exchange_token(x) != 0) /* the broker heard first that the token went */
+        exchange_error(x, 403, "This token's role does not allow it", NULL);
     else
         exchange_error(x, 404, "Container not found", NULL);
 }
@@ -103,7 +105,7 @@ begin(struct exchange *x, const struct action_kind *kind)
     a->x = x;
     a->kind = kind;
     exchange_on_gone(x, on_gone, a);
-    kind->ask(exchange_param(x, 0), on_answer, a); /* `a` may be gone now */
+    kind->ask(exchange_token(x), exchange_param(x, 0), on_answer, a); /* `a` may be gone now */
 }
 
 static const struct action_kind stop = {broker_ask_run_stop, "{\"stopped\":true}",

@@ -15,6 +15,7 @@
 #include "common/scoreboard.h"
 #include "worker/http.h"
 #include "worker/peers.h"
+#include "worker/tokens.h"
 #include "worker/worker.h"
 
 #define WHEEL_SLOTS 256u /* half seconds: twice the longest deadline */
@@ -80,6 +81,7 @@ on_tick(struct ev_loop *loop, ev_timer *timer, int events)
             http_deadline_passed(d);
         }
     }
+    tokens_tick();
 }
 
 /* --- idle connections ------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 
 #include "common/buf.h"
 #include "common/limits.h"
-#include "worker/broker_link.h"
+#include "worker/broker_as.h"
 #include "worker/upstream_kept.h"
 #include "worker/upstream_parse.h"
 #include "worker/worker.h"
@@ -18,6 +18,7 @@
 #define READ_SIZE 65536u
 
 struct upstream {
+    uint16_t token; /* in whose name */
     struct upstream *next, **link;
     const struct upstream_handler *handler;
     void *ctx;
@@ -286,7 +287,7 @@ ask_connection(struct upstream *u)
     u->asking = true;
     u->reused = false;
     u->in_ask = true;
-    u->ticket = broker_ask(MESSAGE_RUN_CONNECT, &q, NULL, 0, on_answer, u);
+    u->ticket = broker_ask_as(u->token, MESSAGE_RUN_CONNECT, &q, on_answer, u);
     u->in_ask = false;
     if (!u->refused)
         return;
@@ -336,6 +337,7 @@ upstream_start(const struct upstream_request *q, const struct upstream_handler *
         return NULL;
     u->handler = handler;
     u->ctx = ctx;
+    u->token = q->token;
     u->place.port = q->port;
     u->endless = q->endless;
     u->fresh = q->fresh;

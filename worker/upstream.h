@@ -15,6 +15,7 @@
 struct upstream;
 
 struct upstream_request {
+    uint16_t token; /* in whose name (exchange_token); 0: what anyone may see */
     const char *run_id;
     enum run_port port;
     const char *method;   /* "GET", "POST", "DELETE" */

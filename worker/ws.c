@@ -44,6 +44,7 @@ struct ws {
     const char *close_reason;
     struct ws *next, **link; /* in its slot */
     uint16_t close_code;     /* 0: not closing */
+    uint16_t token;          /* that let it in */
     uint8_t idle_rounds;     /* ping rounds without a sign of life */
     bool opened;
     bool over;               /* `closed` was called */
@@ -406,6 +407,7 @@ ws_accept(struct exchange *x, const struct ws_handler *handler, void *ctx)
     ws->ctx = ctx;
     ws->slot = handover.slot;
     ws->fd = handover.fd;
+    ws->token = handover.token;
     buf_init(&ws->message, 0);
     adopt(ws, &handover, &head);
     buf_done(&head);
@@ -491,6 +493,20 @@ ws_close_all(const char *reason)
     for (unsigned i = 0; i < WS_SLOTS; i++)
         for (struct ws *ws = ws_slots[i]; ws; ws = ws->next)
             ws_close(ws, WS_CLOSE_GOING_AWAY, reason);
+}
+
+unsigned
+ws_close_tokens(bool (*valid)(uint16_t token), uint16_t code, const char *reason)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < WS_SLOTS; i++)
+        for (struct ws *ws = ws_slots[i]; ws; ws = ws->next) {
+            if (ws->close_code != 0 || valid(ws->token))
+                continue;
+            fail_socket(ws, code, reason);
+            n++;
+        }
+    return n;
 }
 
 unsigned

@@ -77,6 +77,11 @@ ws_close(struct ws *ws, uint16_t code, const char *reason);
 void
 ws_close_all(const char *reason);
 
+/* Close those that a token let in which is not `valid` any more; what is queued is dropped. How
+ * many. */
+unsigned
+ws_close_tokens(bool (*valid)(uint16_t token), uint16_t code, const char *reason);
+
 /* Open WebSockets of this worker. */
 unsigned
 ws_count(void);

@@ -1,4 +1,5 @@
 /* Starting the broker with handed-down descriptors, and looking at it through /proc. */
+#include "policy/role.h"
 #include "tests/attack/broker_process.h"
 
 #include <dirent.h>
@@ -121,7 +122,7 @@ make_checkout(const char *dir)
 /* --- the process ---------------------------------------------------------------------------- */
 
 static int
-make_config(const char *dir, const char *program, bool hosted)
+make_config(const char *dir, const char *program, bool hosted, bool tokens)
 {
     static struct broker_config c;
     char *slash;
@@ -134,6 +135,16 @@ make_config(const char *dir, const char *program, bool hosted)
     c.log_level = LOG_LEVEL_DEBUG;
     c.drop_uid = c.drop_gid = (uint32_t)-1;
     c.max_launches = 2;
+    c.has_token = tokens;
+    for (uint16_t n = BROKER_TOKEN_VIEW; tokens && n <= BROKER_TOKEN_EXPIRED; n++) {
+        struct handoff_token *t = &c.tokens[c.n_tokens++];
+
+        t->number = n;
+        t->role = (uint8_t)(n == BROKER_TOKEN_EXPIRED ? ROLE_FULL
+                                                      : ROLE_VIEW + n - BROKER_TOKEN_VIEW);
+        t->expires_s = n == BROKER_TOKEN_EXPIRED;
+        memset(t->digest, n, sizeof t->digest);
+    }
     snprintf(c.cli, sizeof c.cli, "%s/cli", dir);
     snprintf(c.checkout, sizeof c.checkout, "%s", dir);
     snprintf(c.roots, sizeof c.roots, "%s/results", dir);
@@ -201,8 +212,8 @@ warm_up(struct broker_process *p)
     p->base_fds = process_fds(p->pid);
 }
 
-void
-broker_process_start(struct broker_process *p, const char *program, bool hosted)
+static void
+start(struct broker_process *p, const char *program, bool hosted, bool tokens)
 {
     int ends[2], config;
 
@@ -213,7 +224,7 @@ broker_process_start(struct broker_process *p, const char *program, bool hosted)
         give_up("preparing");
     chmod(p->dir, 0755);
     make_checkout(p->dir);
-    config = make_config(p->dir, program, hosted);
+    config = make_config(p->dir, program, hosted, tokens);
     p->pid = fork();
     if (p->pid == 0)
         become_broker(program, p->dir, ends[1], config);
@@ -221,6 +232,18 @@ broker_process_start(struct broker_process *p, const char *program, bool hosted)
     close(config);
     p->control = ends[0];
     warm_up(p);
+}
+
+void
+broker_process_start(struct broker_process *p, const char *program, bool hosted)
+{
+    start(p, program, hosted, false);
+}
+
+void
+broker_process_start_with_tokens(struct broker_process *p, const char *program)
+{
+    start(p, program, false, true);
 }
 
 void

@@ -24,6 +24,13 @@ struct broker_process {
 void
 broker_process_start(struct broker_process *p, const char *program, bool hosted);
 
+/* The same, not hosted, with the tokens below. */
+void
+broker_process_start_with_tokens(struct broker_process *p, const char *program);
+
+/* Numbers of those tokens; the proof of each is its number, 32 times. */
+enum { BROKER_TOKEN_VIEW = 11, BROKER_TOKEN_OPERATE, BROKER_TOKEN_FULL, BROKER_TOKEN_EXPIRED };
+
 /* SIGKILL, and remove the folder. */
 void
 broker_process_stop(struct broker_process *p);

@@ -91,6 +91,13 @@ make_sensible(uint16_t type, unsigned char *bytes)
 
     if (type == MESSAGE_HELLO)
         ((struct request_hello *)bytes)->version = MESSAGES_VERSION;
+    if (type == MESSAGE_TOKEN_SHOW) {
+        struct request_token_show *q = (struct request_token_show *)bytes;
+
+        q->number = BROKER_TOKEN_VIEW + dice(5);
+        memset(q->proof, (int)q->number, sizeof q->proof);
+        q->proof[31] ^= dice(20) == 0;
+    }
     if (type == MESSAGE_RUN_STOP || type == MESSAGE_RUN_REMOVE || type == MESSAGE_RUN_LOGS)
         strcpy(((struct request_run *)bytes)->run_id, id);
     if (type == MESSAGE_RUN_LOCATE) {
@@ -186,8 +193,8 @@ send_one(unsigned w)
         make_sensible(type, bytes);
     else
         fill(bytes, len);
-    if (dice(200) == 0)
-        head.reserved = (uint16_t)dice(65536);
+    if (dice(20) == 0)
+        head.as = (uint16_t)(dice(4) != 0 ? BROKER_TOKEN_VIEW + dice(4) : dice(65536));
     if (dice(200) == 0)
         head.seq = 0;
     memcpy(bytes, &head, sizeof head);
@@ -223,7 +230,10 @@ main(int argc, char **argv)
         return 2;
     seed = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)getpid() * 2654435761u + now_ms();
     state = seed | 1;
-    broker_process_start(&broker, argv[1], dice(4) == 0);
+    if (dice(4) == 0)
+        broker_process_start_with_tokens(&broker, argv[1]);
+    else
+        broker_process_start(&broker, argv[1], dice(4) == 0);
     for (unsigned w = 0; w <= WORKERS; w++)
         channels[w] = -1;
     before = process_rss_kib(broker.pid);

@@ -162,7 +162,8 @@ try_shapes_of(uint16_t type)
     if (n > 0)
         try_shape(type, "a descriptor less", len, n - 1, head, true);
     try_shape(type, "no number", len, n, (struct message_head){.type = type}, true);
-    try_shape(type, "reserved", len, n, (struct message_head){type, 1, 7}, true);
+    if (type == MESSAGE_HELLO)
+        try_shape(type, "in a token's name", len, n, (struct message_head){type, 1, 7}, true);
     if (shape->answer_len != len && shape->answer_len > 0)
         try_shape(type, "its own answer", shape->answer_len, 0, head, true);
 }
@@ -235,6 +236,7 @@ static const struct {
     STRING(MESSAGE_TTY_JOIN, request_tty_join, run_id),
     ZERO(MESSAGE_TTY_JOIN, request_tty_join, reserved),
     ZERO(MESSAGE_TTY_END, request_tty_end, reserved),
+    ZERO(MESSAGE_TOKEN_SHOW, request_token_show, reserved),
 };
 
 static void
@@ -320,6 +322,122 @@ try_hosted(void)
     report("hosted DOCTOR", say(true, &plain, sizeof plain, NULL, 0, ANSWER_REFUSED));
     broker_process_calls(&broker, &n_after);
     report("hosted: the CLI was not called", n_after == n_before ? NULL : "it was");
+}
+
+/* --- in whose name ---------------------------------------------------------------------------------- */
+
+/* HELLO, the proofs of `shown` (0: none), then one message in the name of `as`. */
+static const char *
+say_as(uint16_t shown, uint16_t as, void *bytes, size_t len, int verdict)
+{
+    struct request_token_show show = {.head = {.type = MESSAGE_TOKEN_SHOW, .seq = 6},
+                                      .number = shown};
+    int fd = broker_process_worker(&broker, 1), status = ANSWERED;
+    const char *fault = NULL;
+
+    broker.killed = 0;
+    memset(show.proof, shown, sizeof show.proof);
+    if (shown != 0) {
+        channel_send(fd, &show, sizeof show, NULL, 0);
+        fault = take(fd, 6, &status);
+    }
+    ((struct message_head *)bytes)->as = as;
+    if (fault == NULL && channel_send(fd, bytes, len, NULL, 0) != 0)
+        fault = "not sent";
+    if (fault == NULL)
+        fault = take(fd, 7, &status);
+    close(fd);
+    return fault != NULL ? fault : compare(status, verdict);
+}
+
+/* A role that the worker's client did not bring: by no token, another one, one that is over, one
+ * that does not exist, one whose proof it cannot know. */
+static void
+try_role(const char *label, void *bytes, size_t len, bool operates)
+{
+    static const struct {
+        const char *how;
+        uint16_t shown, as;
+        bool operates;
+    } ways[] = {
+        {"as itself", 0, 0, false},
+        {"as itself, full shown", BROKER_TOKEN_FULL, 0, false},
+        {"as a full token that was not shown", 0, BROKER_TOKEN_FULL, false},
+        {"as a full token, another shown", BROKER_TOKEN_OPERATE, BROKER_TOKEN_FULL, false},
+        {"as a viewer", BROKER_TOKEN_VIEW, BROKER_TOKEN_VIEW, false},
+        {"as an operator", BROKER_TOKEN_OPERATE, BROKER_TOKEN_OPERATE, true},
+        {"as one that is over", BROKER_TOKEN_EXPIRED, BROKER_TOKEN_EXPIRED, false},
+        {"as none", 0, 65535, false},
+    };
+    char name[128];
+
+    for (size_t i = 0; i < N(ways); i++) {
+        if (ways[i].operates && operates)
+            continue; /* that one may */
+        snprintf(name, sizeof name, "role: %s %s", label, ways[i].how);
+        report(name, say_as(ways[i].shown, ways[i].as, bytes, len, ANSWER_REFUSED));
+    }
+}
+
+static void
+try_proofs(void)
+{
+    struct request_token_show q = {.head = {.type = MESSAGE_TOKEN_SHOW, .seq = 7},
+                                   .number = BROKER_TOKEN_FULL};
+    static const uint32_t numbers[] = {0, 65536 + BROKER_TOKEN_FULL, UINT32_MAX};
+
+    report("proof: zero", say(true, &q, sizeof q, NULL, 0, ENDED));
+    memset(q.proof, BROKER_TOKEN_FULL, sizeof q.proof);
+    q.proof[0] ^= 0x80;
+    report("proof: a wrong bit at first", say(true, &q, sizeof q, NULL, 0, ENDED));
+    q.proof[0] ^= 0x80;
+    q.proof[31] ^= 1;
+    report("proof: a wrong bit at last", say(true, &q, sizeof q, NULL, 0, ENDED));
+    memset(q.proof, BROKER_TOKEN_VIEW, sizeof q.proof);
+    report("proof: another token's", say(true, &q, sizeof q, NULL, 0, ENDED));
+    for (size_t i = 0; i < N(numbers); i++) {
+        q.number = numbers[i];
+        report("proof: no number of a token", say(true, &q, sizeof q, NULL, 0, ENDED));
+    }
+    q.number = 77;
+    report("proof: of a token that went", say(true, &q, sizeof q, NULL, 0, ANSWER_REFUSED));
+}
+
+static void
+try_roles(void)
+{
+    struct request_run run = {.head = {.type = MESSAGE_RUN_STOP, .seq = 7}, .run_id = "run"};
+    struct request_launch launch = {.head = {.type = MESSAGE_LAUNCH, .seq = 7}};
+    struct request_launch_ref ref = {.head = {.type = MESSAGE_LAUNCH_CANCEL, .seq = 7}};
+    struct request_plain plain = {.head = {.type = MESSAGE_DOCTOR, .seq = 7}};
+    struct request_tty_open open = {.head = {.type = MESSAGE_TTY_OPEN, .seq = 7},
+                                    .program = TTY_SHELL, .cols = 80, .rows = 24,
+                                    .run_id = "run"};
+    struct request_tty_end end = {.head = {.type = MESSAGE_TTY_END, .seq = 7}, .number = 1};
+    struct request_assistant assistant = {.head = {.type = MESSAGE_ASSISTANT_START, .seq = 7},
+                                          .run_id = "run", .wish = ASSISTANT_CHOOSE};
+    struct request_run_connect to = {.head = {.type = MESSAGE_RUN_CONNECT, .seq = 7},
+                                     .run_id = "run", .port = RUN_PORT_OPENCODE};
+    unsigned n_before, n_after;
+
+    broker_process_calls(&broker, &n_before);
+    try_role("stop", &run, sizeof run, true);
+    run.head.type = MESSAGE_RUN_REMOVE;
+    try_role("remove", &run, sizeof run, true);
+    try_role("launch", &launch, sizeof launch, true);
+    try_role("cancel", &ref, sizeof ref, true);
+    ref.head.type = MESSAGE_LAUNCH_CLEAR;
+    try_role("clear", &ref, sizeof ref, true);
+    try_role("doctor", &plain, sizeof plain, true);
+    try_role("shell", &open, sizeof open, false);
+    try_role("end of a terminal", &end, sizeof end, false);
+    try_role("assistant", &assistant, sizeof assistant, false);
+    try_role("OpenCode's port", &to, sizeof to, false);
+    to.port = RUN_PORT_ASSISTANT;
+    try_role("the assistant's port", &to, sizeof to, false);
+    try_proofs();
+    broker_process_calls(&broker, &n_after);
+    report("roles: the CLI was not called", n_after == n_before ? NULL : "it was");
 }
 
 /* Terminal switched off (both brokers here), assistant and its ports off in hosted mode. */
@@ -810,6 +928,10 @@ main(int argc, char **argv)
     try_floods();
     report("memory after everything",
            process_rss_kib(broker.pid) < before + GROWTH_KIB ? NULL : "grown");
+    broker_process_stop(&broker);
+
+    broker_process_start_with_tokens(&broker, argv[1]);
+    try_roles();
     broker_process_stop(&broker);
 
     broker_process_start(&broker, argv[1], true);

@@ -10,11 +10,11 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "FETCH")
 
 @functools.lru_cache(maxsize=None)
 def table():
-    """(method, pattern, kind) of every row."""
+    """(method, pattern, kind, least role) of every row."""
     text = subprocess.run([harness.WORKER, "--routes"], check=True, capture_output=True,
                           text=True, timeout=30).stdout
     rows = [tuple(line.split()) for line in text.splitlines() if line]
-    assert len(rows) > 5 and all(len(r) == 3 and r[1].startswith("/") for r in rows), text
+    assert len(rows) > 5 and all(len(r) == 4 and r[1].startswith("/") for r in rows), text
     return rows
 
 
@@ -27,7 +27,7 @@ def concrete(pattern):
 def api_paths():
     """Each distinct path of the API: (path, is it a WebSocket)."""
     found = {}
-    for _, pattern, kind in table():
+    for _, pattern, kind, _ in table():
         if pattern.startswith("/api"):
             found.setdefault(concrete(pattern), kind == "websocket")
     return sorted(found.items())

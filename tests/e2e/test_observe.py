@@ -75,7 +75,7 @@ def test_changes_and_refusals_are_logged(start):
     server = start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN})
     server.post("/api/containers/no-such-run/stop")
     line = line_with(server, " audit ", 'path="/api/containers/no-such-run/stop"')
-    assert "who=token from=127.0.0.1 method=POST" in line and re.search(r"result=\d+$", line)
+    assert "who=token role=full from=127.0.0.1 method=POST" in line and re.search(r"result=\d+$", line)
     server.post("/api/containers/x/remove", {"Authorization": None})
     line = line_with(server, " refused ", 'path="/api/containers/x/remove"')
     assert "status=401" in line and "who=unknown" in line and 'reason="Unauthorized"' in line

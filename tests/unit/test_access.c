@@ -24,6 +24,7 @@
 #define READ_ONLY_TEXT "This server is read-only"
 #define ASSISTANT_TEXT "The assistant is off on a hosted server"
 #define DOCTOR_TEXT "This server does not report on its host"
+#define ROLE_TEXT "This token's role does not allow it"
 #define TERMINAL_TEXT "Terminal is disabled on this server"
 
 #define LOCAL "127.0.0.1:3001"
@@ -74,6 +75,8 @@ enum with {
     GOOD = 4,  /* the server's token */
     WRONG = 8, /* another token */
     WS = 16,   /* as a WebSocket handshake */
+    VIEW = 32, /* a good token of a lesser role */
+    OPERATE = 64,
 };
 
 struct access_case {
@@ -99,7 +102,60 @@ struct access_case {
 #define HOSTED_TERMINAL 403, TERMINAL_TEXT, "SSEBENCH_WEBUI_HOSTED", false
 #define TERMINAL_OFF 403, TERMINAL_TEXT, "SSEBENCH_WEBUI_TERMINAL", false
 
+#define NO_ROLE 403, ROLE_TEXT, "SSEBENCH_WEBUI_TOKENS", false
+
 static const struct access_case cases[] = {
+    /* rule 7: the token's role */
+    {"view reads", TOKEN, OWN | VIEW, "GET", "/api/containers", LOCAL, NULL, ALLOWED},
+    {"view reads heads", TOKEN, OWN | VIEW, "HEAD", "/api/containers", LOCAL, NULL, ALLOWED},
+    {"view watches", TOKEN, OWN | VIEW | WS, "GET", "/api/launch/ws", LOCAL, NULL, ALLOWED},
+    {"view reads logs", TOKEN, OWN | VIEW | WS, "GET", "/api/containers/r/logs-ws", LOCAL, NULL,
+     ALLOWED},
+    {"view counts terminals", TOKEN, OWN | VIEW, "GET", "/api/pty/sessions", LOCAL, NULL,
+     ALLOWED},
+    {"view gets the page", TOKEN, OWN | VIEW, "GET", "/", LOCAL, NULL, ALLOWED},
+    {"view launches", TOKEN, OWN | VIEW, "POST", "/api/launch", LOCAL, NULL, NO_ROLE},
+    {"view stops", TOKEN, OWN | VIEW, "POST", "/api/containers/r/stop", LOCAL, NULL, NO_ROLE},
+    {"view looks at the host", TOKEN, OWN | VIEW, "GET", "/api/launch/doctor", LOCAL, NULL,
+     NO_ROLE},
+    {"view opens a shell", TOKEN, OWN | VIEW | WS, "GET", "/api/pty/r", LOCAL, NULL, NO_ROLE},
+    {"view asks the assistant", TOKEN, OWN | VIEW, "GET", "/api/containers/r/opencode/health",
+     LOCAL, NULL, NO_ROLE},
+    {"view invents a method", TOKEN, OWN | VIEW, "FETCH", "/api/containers", LOCAL, NULL,
+     NO_ROLE},
+    {"operate launches", TOKEN, OWN | OPERATE, "POST", "/api/launch", LOCAL, NULL, ALLOWED},
+    {"operate cancels", TOKEN, OWN | OPERATE, "POST", "/api/launch/cancel", LOCAL, NULL,
+     ALLOWED},
+    {"operate clears", TOKEN, OWN | OPERATE, "POST", "/api/launch/clear", LOCAL, NULL, ALLOWED},
+    {"operate stops", TOKEN, OWN | OPERATE, "POST", "/api/containers/r/stop", LOCAL, NULL,
+     ALLOWED},
+    {"operate removes", TOKEN, OWN | OPERATE, "POST", "/api/containers/r/remove", LOCAL, NULL,
+     ALLOWED},
+    {"operate looks at the host", TOKEN, OWN | OPERATE, "GET", "/api/launch/doctor", LOCAL,
+     NULL, ALLOWED},
+    {"operate opens a shell", TOKEN, OWN | OPERATE | WS, "GET", "/api/pty/r", LOCAL, NULL,
+     NO_ROLE},
+    {"operate opens OpenCode", TOKEN, OWN | OPERATE | WS, "GET", "/api/pty-debug/r", LOCAL,
+     NULL, NO_ROLE},
+    {"operate ends a terminal", TOKEN, OWN | OPERATE, "DELETE", "/api/pty/sessions/1", LOCAL,
+     NULL, NO_ROLE},
+    {"operate talks to the assistant", TOKEN, OWN | OPERATE, "POST",
+     "/api/containers/r/opencode/sessions", LOCAL, NULL, NO_ROLE},
+    {"operate, the word moved by %2f", TOKEN, OWN | OPERATE, "GET",
+     "/api/containers/a/b/opencode/health", LOCAL, NULL, NO_ROLE},
+    {"operate, a stop that is none", TOKEN, OWN | OPERATE, "POST",
+     "/api/containers/a/b/stop", LOCAL, NULL, NO_ROLE},
+    {"operate, a run called opencode", TOKEN, OWN | OPERATE, "POST",
+     "/api/containers/opencode/stop", LOCAL, NULL, ALLOWED},
+    {"operate, another change", TOKEN, OWN | OPERATE, "DELETE", "/api/containers/r", LOCAL,
+     NULL, NO_ROLE},
+    {"operate, a launch by PUT", TOKEN, OWN | OPERATE, "PUT", "/api/launch", LOCAL, NULL,
+     NO_ROLE},
+    {"full opens a shell", TOKEN, OWN | GOOD | WS, "GET", "/api/pty/r", LOCAL, NULL, ALLOWED},
+    {"hosted decides before the role", HOSTED_TOKEN, OWN | VIEW, "POST", "/api/launch", LOCAL,
+     NULL, READ_ONLY},
+    {"origin decides before the role", TOKEN, OWN | VIEW, "POST", "/api/launch", LOCAL, EVIL,
+     NO_ORIGIN},
     /* rule 1: host names */
     {"page, loopback", PLAIN, OWN, "GET", "/", LOCAL, NULL, ALLOWED},
     {"API, loopback", PLAIN, OWN, "GET", "/api/health", LOCAL, NULL, ALLOWED},
@@ -357,8 +413,12 @@ decide(const struct access_case *c)
         .host_len = strlen(c->host),
         .origin = c->origin,
         .origin_len = c->origin != NULL ? strlen(c->origin) : 0,
-        .token_given = (c->with & (GOOD | WRONG)) != 0,
-        .token_good = (c->with & GOOD) != 0,
+        .token_given = (c->with & (GOOD | WRONG | VIEW | OPERATE)) != 0,
+        .token_good = (c->with & (GOOD | VIEW | OPERATE)) != 0,
+        .role = (c->with & GOOD) != 0      ? ROLE_FULL
+                : (c->with & OPERATE) != 0 ? ROLE_OPERATE
+                : (c->with & VIEW) != 0    ? ROLE_VIEW
+                                           : ROLE_NONE,
         .peer = peer == NOBODY_KNOWS ? ACCESS_PEER_UNKNOWN : ACCESS_PEER_UID,
         .peer_uid = peer == NOBODY_KNOWS ? 1000 : uids[peer],
     };

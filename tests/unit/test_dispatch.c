@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker/dispatch.h"
+#include "policy/role.h"
 #include "broker_fixture.h"
 #include "common/limits.h"
 
@@ -99,10 +101,10 @@ expect_end(struct fixture *f, const char *label)
     fixture_new_worker(f, true);
 }
 
-enum shape { SHORT, LONG, HEAD_ONLY, EXTRA_FD, MISSING_FD, NO_SEQ, HEAD_RESERVED, SHAPES };
+enum shape { SHORT, LONG, HEAD_ONLY, EXTRA_FD, MISSING_FD, NO_SEQ, SHAPES };
 
 static const char *const shape_names[] = {"short",      "long",   "a cut head",   "extra fd",
-                                          "missing fd", "seq 0", "head.reserved"};
+                                          "missing fd", "seq 0"};
 
 /* Shapes that are wrong for every type, from the table of messages itself. */
 static void
@@ -129,8 +131,6 @@ wrong_shapes_end_the_worker(void **state)
             n_fds -= s == MISSING_FD;
             if (s == NO_SEQ)
                 q.head.seq = 0;
-            if (s == HEAD_RESERVED)
-                q.head.reserved = 1;
             snprintf(label, sizeof label, "%s, %s", shape->name, shape_names[s]);
             send_raw(f, &q, len, n_fds);
             expect_end(f, label);
@@ -458,6 +458,155 @@ unread_answers_wait_in_order(void **state)
     }
 }
 
+/* --- in whose name ------------------------------------------------------------------------- */
+
+enum { VIEW = 11, OPERATE = 12, FULL = 13, EXPIRED = 14, UNSHOWN = 15, UNKNOWN = 99 };
+
+static void
+put_token(struct fixture *f, uint16_t number, enum role role, int64_t expires_s)
+{
+    struct handoff_token *t = &f->b.config.tokens[f->b.config.n_tokens++];
+
+    *t = (struct handoff_token){.number = number, .role = (uint8_t)role,
+                                .expires_s = expires_s};
+    memset(t->digest, number, sizeof t->digest);
+}
+
+static uint32_t
+show(struct fixture *f, uint16_t number)
+{
+    struct request_token_show q = {.number = number};
+    const struct answer_plain *a;
+
+    memset(q.proof, number, sizeof q.proof);
+    a = fixture_ask(f, MESSAGE_TOKEN_SHOW, &q, -1);
+    assert_non_null(a);
+    return a->status;
+}
+
+static void
+use_tokens(struct fixture *f)
+{
+    f->b.config.has_token = 1;
+    put_token(f, VIEW, ROLE_VIEW, 0);
+    put_token(f, OPERATE, ROLE_OPERATE, 0);
+    put_token(f, FULL, ROLE_FULL, 0);
+    put_token(f, EXPIRED, ROLE_FULL, 1);
+    put_token(f, UNSHOWN, ROLE_FULL, 0);
+    for (uint16_t number = VIEW; number <= EXPIRED; number++)
+        assert_int_equal(show(f, number), ANSWER_OK);
+}
+
+static void
+forget_tokens(struct fixture *f)
+{
+    f->b.config.has_token = 0;
+    f->b.config.n_tokens = 0;
+    fixture_new_worker(f, true);
+}
+
+/* Status of one request in the name of a token. */
+static uint32_t
+ask_as(struct fixture *f, uint16_t type, uint16_t as, uint32_t port)
+{
+    const struct answer_plain *a;
+    union any_request q;
+
+    make_request(type, &q);
+    if (type == MESSAGE_RUN_CONNECT)
+        q.run_connect.port = port;
+    q.head.as = as;
+    send_raw(f, &q, message_shape(type)->request_len, 0);
+    if (!fixture_receive(f))
+        fail_msg("%s as %u: closed", message_shape(type)->name, as);
+    a = (const struct answer_plain *)f->packet.bytes;
+    return a->status;
+}
+
+static void
+a_role_is_the_tokens_and_not_the_workers_word(void **state)
+{
+    static const struct {
+        uint16_t type;
+        uint32_t port;
+        enum role needed;
+    } rows[] = {
+        {MESSAGE_RUN_STOP, 0, ROLE_OPERATE},       {MESSAGE_RUN_REMOVE, 0, ROLE_OPERATE},
+        {MESSAGE_LAUNCH, 0, ROLE_OPERATE},         {MESSAGE_LAUNCH_CANCEL, 0, ROLE_OPERATE},
+        {MESSAGE_LAUNCH_CLEAR, 0, ROLE_OPERATE},   {MESSAGE_DOCTOR, 0, ROLE_OPERATE},
+        {MESSAGE_ASSISTANT_START, 0, ROLE_FULL},   {MESSAGE_TTY_OPEN, 0, ROLE_FULL},
+        {MESSAGE_TTY_JOIN, 0, ROLE_FULL},          {MESSAGE_TTY_TAKE, 0, ROLE_FULL},
+        {MESSAGE_TTY_END, 0, ROLE_FULL},
+        {MESSAGE_RUN_CONNECT, RUN_PORT_OPENCODE, ROLE_FULL},
+        {MESSAGE_RUN_CONNECT, RUN_PORT_ASSISTANT, ROLE_FULL},
+    };
+    static const uint16_t weak[] = {0, VIEW, EXPIRED, UNSHOWN, UNKNOWN};
+    struct fixture *f = *state;
+
+    use_tokens(f);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t k = 0; k < sizeof weak / sizeof weak[0]; k++)
+            if (ask_as(f, rows[i].type, weak[k], rows[i].port) != ANSWER_REFUSED)
+                fail_msg("%s as %u", message_shape(rows[i].type)->name, weak[k]);
+        if (rows[i].needed == ROLE_FULL)
+            assert_int_equal(ask_as(f, rows[i].type, OPERATE, rows[i].port), ANSWER_REFUSED);
+    }
+    assert_int_not_equal(ask_as(f, MESSAGE_RUN_STOP, OPERATE, 0), ANSWER_REFUSED);
+    assert_int_not_equal(ask_as(f, MESSAGE_RUN_STOP, FULL, 0), ANSWER_REFUSED);
+    assert_int_not_equal(ask_as(f, MESSAGE_DOCTOR, OPERATE, 0), ANSWER_REFUSED);
+    assert_int_not_equal(ask_as(f, MESSAGE_RUN_CONNECT, FULL, RUN_PORT_OPENCODE),
+                         ANSWER_REFUSED);
+    /* What anyone may see, a worker asks for itself, and not as what it is not. */
+    assert_int_not_equal(ask_as(f, MESSAGE_LAUNCH_WATCH, 0, 0), ANSWER_REFUSED);
+    assert_int_equal(ask_as(f, MESSAGE_LAUNCH_WATCH, UNSHOWN, 0), ANSWER_REFUSED);
+    forget_tokens(f);
+}
+
+static void
+a_proof_is_shown_on_each_channel_and_ends_with_its_token(void **state)
+{
+    struct fixture *f = *state;
+
+    use_tokens(f);
+    assert_int_equal(show(f, UNKNOWN), ANSWER_REFUSED);
+    fixture_new_worker(f, true);
+    assert_int_equal(ask_as(f, MESSAGE_RUN_STOP, FULL, 0), ANSWER_REFUSED);
+    assert_int_equal(show(f, FULL), ANSWER_OK);
+    assert_int_not_equal(ask_as(f, MESSAGE_RUN_STOP, FULL, 0), ANSWER_REFUSED);
+    f->b.config.n_tokens = 0;
+    dispatch_tokens_changed(f->b.dispatch);
+    assert_int_equal(ask_as(f, MESSAGE_RUN_STOP, FULL, 0), ANSWER_REFUSED);
+    put_token(f, FULL, ROLE_FULL, 0); /* the number again is not the proof again */
+    assert_int_equal(ask_as(f, MESSAGE_RUN_STOP, FULL, 0), ANSWER_REFUSED);
+    forget_tokens(f);
+}
+
+static void
+a_guessed_proof_ends_the_worker(void **state)
+{
+    struct fixture *f = *state;
+    struct request_token_show q = {.head = {.type = MESSAGE_TOKEN_SHOW, .seq = 5},
+                                   .number = FULL};
+
+    use_tokens(f);
+    memset(q.proof, FULL, sizeof q.proof);
+    q.proof[31] ^= 1;
+    send_raw(f, &q, sizeof q, 0);
+    expect_end(f, "wrong proof");
+    memset(q.proof, FULL, sizeof q.proof);
+    q.reserved = 1;
+    send_raw(f, &q, sizeof q, 0);
+    expect_end(f, "reserved");
+    q.reserved = 0;
+    q.number = 0;
+    send_raw(f, &q, sizeof q, 0);
+    expect_end(f, "number 0");
+    q.number = 65536 + FULL;
+    send_raw(f, &q, sizeof q, 0);
+    expect_end(f, "a long number");
+    forget_tokens(f);
+}
+
 static int
 setup(void **state)
 {
@@ -493,6 +642,9 @@ main(void)
         cmocka_unit_test(terminals_are_refused_and_answered),
         cmocka_unit_test(no_terminal_when_switched_off_or_hosted),
         cmocka_unit_test(unread_answers_wait_in_order),
+        cmocka_unit_test(a_role_is_the_tokens_and_not_the_workers_word),
+        cmocka_unit_test(a_proof_is_shown_on_each_channel_and_ends_with_its_token),
+        cmocka_unit_test(a_guessed_proof_ends_the_worker),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,11 @@
+/* SIGHUP: what is read again while the server runs, which is files only. */
+#ifndef MASTER_RELOAD_H
+#define MASTER_RELOAD_H
+
+#include "master/handover.h"
+
+/* Read the token file, the tokens file and the file of origins again into what the children are
+ * told. One that is bad changes nothing: its old content stays in force, and the log says why. */
+void reload_files(const struct settings *s, struct handover *h);
+
+#endif
