@@ -207,6 +207,8 @@ def test_each_role_does_what_it_may(start, place):
         screen = shell(server, "r1", tokens["full"])
         answers(screen)
         screen.ws.connection.close()
+        r = server.get("/api/containers/r1/opencode/sessions", bearer(tokens["full"]))
+        assert r.status in (200, 503), r
         assert server.post("/api/containers/r1/stop", bearer(tokens["view"])).status == 403
         assert server.get("/api/launch/doctor", bearer(tokens["operate"])).status == 200
         assert server.post("/api/containers/r1/stop", bearer(tokens["operate"])).status == 200
