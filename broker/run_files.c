@@ -13,16 +13,19 @@
 #include "common/limits.h"
 #include "common/open_beneath.h"
 
-/* What can be read of a run directory is what stands here. */
-static const char *const names[RUN_FILES] = {
-    [RUN_FILE_SUMMARY] = "summary.json",
-    [RUN_FILE_RESULT] = "result.json",
-    [RUN_FILE_FINAL_PATCH] = "final.patch",
-    [RUN_FILE_REFERENCE_PATCH] = "reference.patch",
-    [RUN_FILE_REVIEW] = "post-review.txt",
-    [RUN_FILE_DIALOG] = "archive/dialog.jsonl",
-    [RUN_FILE_AGENT_LOG] = "agent.log",
-    [RUN_FILE_EVALUATOR_LOG] = "evaluator.log",
+/* What can be read of a run directory is what stands here, up to this many bytes. */
+static const struct {
+    const char *name;
+    uint64_t max;
+} files[RUN_FILES] = {
+    [RUN_FILE_SUMMARY] = {"summary.json", LIMIT_RUN_FILE},
+    [RUN_FILE_RESULT] = {"result.json", LIMIT_RUN_FILE},
+    [RUN_FILE_FINAL_PATCH] = {"final.patch", LIMIT_RUN_FILE},
+    [RUN_FILE_REFERENCE_PATCH] = {"reference.patch", LIMIT_RUN_FILE},
+    [RUN_FILE_REVIEW] = {"post-review.txt", LIMIT_RUN_FILE},
+    [RUN_FILE_DIALOG] = {"archive/dialog.jsonl", LIMIT_DIALOG_FILE},
+    [RUN_FILE_AGENT_LOG] = {"agent.log", LIMIT_RUN_FILE},
+    [RUN_FILE_EVALUATOR_LOG] = {"evaluator.log", LIMIT_RUN_FILE},
 };
 
 /* Safe: the path is made of what the broker found and a constant; the kernel refuses links
@@ -40,8 +43,8 @@ act_run_file(struct run_dirs *rd, const struct request_run_file *q, struct stat 
     root_fd = rd->root_fds[rd->dirs[dir].root];
     if (len < 0 || root_fd < 0)
         return -ENOENT;
-    snprintf(path + len, sizeof path - (size_t)len, "/%s", names[q->file]);
-    return open_beneath_file(root_fd, path, LIMIT_RUN_FILE, ret_stat);
+    snprintf(path + len, sizeof path - (size_t)len, "/%s", files[q->file].name);
+    return open_beneath_file(root_fd, path, files[q->file].max, ret_stat);
 }
 
 int

@@ -36,6 +36,9 @@
 /* --- files and documents ---------------------------------------------------------------- */
 #define LIMIT_RUN_FILE (32u * 1024u * 1024u) /* contract 4.4: 33,554,432 bytes */
 #define LIMIT_SUMMARY (8u * 1024u * 1024u)   /* contract 2.10: 8,388,608 bytes */
+#define LIMIT_DIALOG_FILE (1024u * 1024u * 1024u) /* bytes of a dialog that is opened: of a run
+                                           that goes on all of it is passed on, of one that is
+                                           over the first LIMIT_RUN_FILE */
 #define LIMIT_DIALOG_ENTRIES 200000u         /* contract 4.4 */
 #define LIMIT_JSON_DEPTH 64u                 /* nesting; no document of the product has 10 */
 #define LIMIT_RUNS 200000u                   /* finished runs a worker keeps in its table */

@@ -46,16 +46,39 @@ scoreboard_add(enum score score, int64_t amount)
                                   memory_order_relaxed);
 }
 
+void
+scoreboard_set(enum score score, uint64_t value)
+{
+    if (board.own != NULL)
+        atomic_store_explicit(&board.own->value[score], value, memory_order_relaxed);
+}
+
+static uint64_t
+value_of(uint32_t page, enum score score)
+{
+    const struct scoreboard_page *p =
+        (const void *)(board.all + (size_t)page * SCOREBOARD_PAGE_SIZE);
+
+    return atomic_load_explicit(&p->value[score], memory_order_relaxed);
+}
+
+uint64_t
+scoreboard_max(enum score score)
+{
+    uint64_t max = 0;
+
+    for (uint32_t i = 0; i < board.n_pages; i++)
+        if (value_of(i, score) > max)
+            max = value_of(i, score);
+    return max;
+}
+
 uint64_t
 scoreboard_sum(enum score score)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; i < board.n_pages; i++) {
-        const struct scoreboard_page *page =
-            (const void *)(board.all + (size_t)i * SCOREBOARD_PAGE_SIZE);
-
-        sum += atomic_load_explicit(&page->value[score], memory_order_relaxed);
-    }
+    for (uint32_t i = 0; i < board.n_pages; i++)
+        sum += value_of(i, score);
     return sum;
 }

@@ -18,6 +18,8 @@ enum score {
     SCORE_LOG_VIEWERS,
     SCORE_TERMINALS,
     SCORE_LIMITED,     /* turned away at a cap */
+    SCORE_SLOW_TURNS,  /* of a worker's loop */
+    SCORE_LONGEST_TURN_US,
     SCORE_COUNT
 };
 
@@ -35,6 +37,14 @@ scoreboard_map(int fd, uint32_t n_pages, uint32_t own);
 /* Add to one of this worker's own counters (negative: subtract). */
 void
 scoreboard_add(enum score score, int64_t amount);
+
+/* Set one of this worker's own. */
+void
+scoreboard_set(enum score score, uint64_t value);
+
+/* The largest of all workers. */
+uint64_t
+scoreboard_max(enum score score);
 
 /* Sum over all workers. */
 uint64_t

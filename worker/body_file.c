@@ -161,7 +161,7 @@ done_dialog(void *ctx)
 bool
 body_dialog_new(int fd, uint64_t size, double since, struct body_source *ret)
 {
-    struct dialog_reader *r = dialog_reader_new(fd, size, since, LIMIT_DIALOG_ENTRIES);
+    struct dialog_reader *r = dialog_reader_of_file(fd, size, since);
 
     if (r == NULL)
         return false;

@@ -4,10 +4,20 @@
 #include <string.h>
 
 void
-body_scan_begin(struct body_scan *s, const char *member)
+body_scan_begin(struct body_scan *s, const char *const *members, unsigned n_members)
 {
-    *s = (struct body_scan){.member = member};
+    *s = (struct body_scan){.members = members, .n_members = n_members};
     json_line_begin(&s->line);
+}
+
+static struct body_value *
+find_member(struct body_scan *s)
+{
+    for (unsigned i = 0; i < s->n_members; i++)
+        if (strlen(s->members[i]) == s->key_len &&
+            memcmp(s->members[i], s->key, s->key_len) == 0)
+            return &s->value[i];
+    return NULL;
 }
 
 static void
@@ -16,17 +26,18 @@ begin_value(struct body_scan *s, char c)
     if (s->inside || s->want_key)
         return;
     s->inside = true;
-    if (!s->wanted)
+    if (s->wanted == NULL)
         return;
-    s->kind = c;
-    s->start = s->end = s->at;
+    *s->wanted = (struct body_value){c, s->at, s->at};
+    if (s->wanted == s->value)
+        s->elements_end = s->at + 1;
 }
 
 static void
 end_value(struct body_scan *s, size_t end)
 {
-    if (s->inside && s->wanted)
-        s->end = end;
+    if (s->inside && s->wanted != NULL)
+        s->wanted->end = end;
     s->inside = false;
 }
 
@@ -42,8 +53,7 @@ in_string(struct body_scan *s, char c)
         if (s->depth != 1)
             return;
         if (s->in_key)
-            s->wanted = s->key_len == strlen(s->member) &&
-                        memcmp(s->key, s->member, s->key_len) == 0;
+            s->wanted = find_member(s);
         else
             end_value(s, s->at + 1);
         s->in_key = false;
@@ -78,6 +88,8 @@ structure(struct body_scan *s, char c)
             s->depth--;
         if (s->depth == 1)
             end_value(s, s->at + 1);
+        else if (s->depth == 2 && s->wanted == s->value && s->wanted->kind == '[')
+            s->elements_end = s->at + 1;
         break;
     case ':':
         if (s->depth == 1)
@@ -134,6 +146,12 @@ body_scan_feed(struct body_scan *s, const char *bytes, size_t len)
 }
 
 bool
+body_scan_good(const struct body_scan *s)
+{
+    return json_line_good(&s->line);
+}
+
+bool
 body_scan_end(struct body_scan *s)
 {
     return json_line_is_object(&s->line);
@@ -145,36 +163,62 @@ is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ',';
 }
 
-bool
-body_scan_element(const char *bytes, size_t end, size_t *at, const char **ret_element,
-                  size_t *ret_len)
+/* Where the text at hand ends, its quote included, or `stop`. */
+static size_t
+pass_text(struct body_element *e, const char *bytes, size_t i, size_t stop)
 {
-    size_t i = *at, start;
-    unsigned depth = 0;
-    bool text = false;
-
-    while (i < end && is_blank(bytes[i]))
-        i++;
-    start = i;
-    for (; i < end; i++) {
-        char c = bytes[i];
-
-        if (text) {
-            if (c == '\\')
-                i++;
-            text = c != '"';
-        } else if (c == '"') {
-            text = true;
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if (depth > 0 && (c == '}' || c == ']')) {
-            depth--;
-        } else if (depth == 0 && (c == ',' || c == ']')) {
-            break;
+    for (; i < stop; i++) {
+        if (e->escape) {
+            e->escape = false;
+        } else if (bytes[i] == '\\') {
+            e->escape = true;
+        } else if (bytes[i] == '"') {
+            e->in_string = false;
+            return i + 1;
         }
     }
-    *at = i;
-    *ret_element = bytes + start;
-    *ret_len = i - start;
-    return i > start;
+    return i;
+}
+
+/* Is the element over before this byte? */
+static bool
+ends_before(struct body_element *e, char c)
+{
+    if (c == '"')
+        e->in_string = true;
+    else if (c == '{' || c == '[')
+        e->depth++;
+    else if (e->depth > 0 && (c == '}' || c == ']'))
+        e->depth--;
+    else if (e->depth == 0 && (c == ',' || c == ']'))
+        return true;
+    return false;
+}
+
+int
+body_element_next(struct body_element *e, const char *bytes, size_t end, size_t most)
+{
+    size_t i = e->at, stop = end - i < most ? end : i + most;
+
+    while (!e->begun && i < stop && is_blank(bytes[i]))
+        i++;
+    if (!e->begun) {
+        e->begun = i < stop;
+        e->start = i;
+    }
+    while (i < stop) {
+        if (e->in_string)
+            i = pass_text(e, bytes, i, stop);
+        else if (ends_before(e, bytes[i]))
+            break;
+        else
+            i++;
+    }
+    e->at = e->end = i;
+    if (i == stop && i < end)
+        return 0;
+    if (!e->begun)
+        return -1;
+    e->begun = false;
+    return 1;
 }

@@ -2,6 +2,7 @@
 #include "worker/daemon.h"
 
 #include <errno.h>
+#include <ev.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "worker/body_scan.h"
 #include "worker/dialog_read.h"
 #include "worker/upstream.h"
+#include "worker/worker.h"
 
 struct daemon_call {
     struct upstream *upstream;
@@ -19,9 +21,16 @@ struct daemon_call {
     int error;
     size_t held; /* of `body`, counted in all_held */
     struct buf body;
+    size_t room;        /* bytes in front of the document */
+    uint64_t received;
+    bool cut;           /* what is over the limit is left out */
+    bool over;          /* ... and there was more */
+    ev_timer timer;     /* telling it then */
+    const char *member;
     struct body_scan scan;
     unsigned n_tail; /* the beginning of a character whose rest is to come */
     char tail[4];
+    char url[MESSAGE_URL_SIZE]; /* after stop_reading */
 };
 
 static size_t all_held;
@@ -30,6 +39,7 @@ static void
 free_call(struct daemon_call *call)
 {
     all_held -= call->held;
+    ev_timer_stop(worker_loop(), &call->timer);
     buf_done(&call->body);
     free(call);
 }
@@ -37,7 +47,8 @@ free_call(struct daemon_call *call)
 void
 daemon_cancel(struct daemon_call *call)
 {
-    upstream_cancel(call->upstream);
+    if (!call->over)
+        upstream_cancel(call->upstream);
     free_call(call);
 }
 
@@ -63,15 +74,12 @@ add_clean(struct daemon_call *call, const char *bytes, size_t len)
     call->held += call->body.len - before;
 }
 
+/* A character cut by the read border is put together first. */
 static void
-on_data(void *ctx, const char *bytes, size_t len)
+add_bytes(struct daemon_call *call, const char *bytes, size_t len)
 {
-    struct daemon_call *call = ctx;
     size_t hold;
 
-    if (call->error != 0)
-        return;
-    /* A character cut by the read border: put together first. */
     while (call->n_tail > 0 && len > 0) {
         call->tail[call->n_tail++] = *bytes++;
         len--;
@@ -89,8 +97,74 @@ on_data(void *ctx, const char *bytes, size_t len)
     }
     if (len > hold)
         add_clean(call, bytes, len - hold);
+}
+
+/* Enough: what is there is told from the loop, as every end is. */
+static void
+stop_reading(struct daemon_call *call)
+{
+    const char *url = upstream_url(call->upstream);
+
+    call->over = true;
+    message_string_set(call->url, sizeof call->url, url != NULL ? url : "");
+    upstream_cancel(call->upstream);
+    ev_timer_start(worker_loop(), &call->timer);
+}
+
+static void
+on_data(void *ctx, const char *bytes, size_t len)
+{
+    struct daemon_call *call = ctx;
+    uint64_t left = LIMIT_UPSTREAM_BODY - call->received;
+
+    if (call->over)
+        return;
+    if (call->error == 0)
+        add_bytes(call, bytes, len < left ? len : (size_t)left);
     if (call->body.failed || all_held > LIMIT_UPSTREAM_HELD)
         call->error = -EAGAIN;
+    if (call->cut && len > left)
+        stop_reading(call);
+    else
+        call->received += len;
+}
+
+/* Whole entries, then the ends of the array and of the object, and the mark. */
+static void
+close_cut(struct daemon_call *call, struct daemon_answer *a)
+{
+    if (call->scan.value[0].kind != '[' || !body_scan_good(&call->scan)) {
+        a->error = -EMSGSIZE;
+        return;
+    }
+    a->truncated = true;
+    call->scan.value[0].end = call->scan.elements_end + 1;
+    call->body.len = call->room + call->scan.elements_end;
+    buf_add_str(&call->body, "],\"truncated\":true}");
+    if (call->body.failed)
+        a->error = -EAGAIN;
+}
+
+static void
+finish(struct daemon_call *call, struct daemon_answer *a)
+{
+    if (a->error == 0)
+        a->error = call->error;
+    if (a->error == 0 && call->over)
+        close_cut(call, a);
+    else if (a->error == 0 && !body_scan_end(&call->scan))
+        a->error = -EBADMSG;
+    buf_init(&a->body, 0);
+    if (a->error == 0) {
+        a->body = call->body;
+        a->kind = call->scan.value[0].kind;
+        a->start = call->room + call->scan.value[0].start;
+        a->end = call->room + call->scan.value[0].end;
+        buf_init(&call->body, 0);
+    }
+    call->fn(call->ctx, a);
+    buf_done(&a->body);
+    free_call(call);
 }
 
 static void
@@ -102,43 +176,45 @@ on_done(void *ctx, int error)
 
     if (call->n_tail > 0)
         add_clean(call, call->tail, call->n_tail);
-    if (a.error == 0)
-        a.error = call->error;
-    if (a.error == 0 && !body_scan_end(&call->scan))
-        a.error = -EBADMSG;
-    if (a.error == 0) {
-        a.body = call->body;
-        a.kind = call->scan.kind;
-        a.start = call->scan.start;
-        a.end = call->scan.end;
-        buf_init(&call->body, 0);
-    } else {
-        buf_init(&a.body, 0);
-    }
-    call->fn(call->ctx, &a);
-    buf_done(&a.body);
-    free_call(call);
+    finish(call, &a);
+}
+
+static void
+on_timer(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct daemon_call *call = w->data;
+    struct daemon_answer a = {.status = call->status, .url = call->url};
+
+    finish(call, &a);
 }
 
 static const struct upstream_handler handler = {on_head, on_data, on_done};
 
 struct daemon_call *
-daemon_get(const char *run_id, const char *target, const char *member, unsigned timeout_ms,
-           daemon_fn fn, void *ctx)
+daemon_get(const struct daemon_question *q, daemon_fn fn, void *ctx)
 {
-    struct upstream_request q = {.run_id = run_id, .port = RUN_PORT_DAEMON, .method = "GET",
-                                 .target = target, .timeout_ms = timeout_ms};
+    static const char room[DAEMON_ROOM];
+    struct upstream_request u = {.run_id = q->run_id, .port = RUN_PORT_DAEMON,
+                                 .method = "GET", .target = q->target,
+                                 .timeout_ms = q->timeout_ms, .endless = q->cut};
     struct daemon_call *call = calloc(1, sizeof *call);
 
     if (call == NULL)
         return NULL;
     call->fn = fn;
     call->ctx = ctx;
+    call->cut = q->cut;
+    call->room = q->room ? sizeof room : 0;
+    call->member = q->member;
+    ev_timer_init(&call->timer, on_timer, 0., 0.);
+    call->timer.data = call;
     /* Replacing ill-formed bytes may make three of one. */
     buf_init(&call->body, 3u * (size_t)LIMIT_UPSTREAM_BODY);
-    body_scan_begin(&call->scan, member);
-    call->upstream = upstream_start(&q, &handler, call);
+    buf_add(&call->body, room, call->room);
+    body_scan_begin(&call->scan, &call->member, q->member != NULL);
+    call->upstream = call->body.failed ? NULL : upstream_start(&u, &handler, call);
     if (call->upstream == NULL) {
+        buf_done(&call->body);
         free(call);
         return NULL;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/limits.h"
 #include "common/utf8.h"
 #include "worker/file_slice.h"
 
@@ -24,8 +25,20 @@ dialog_reader_new(int fd, uint64_t size, double since, uint32_t max_entries)
     r->since = r->last_seq = since;
     r->n_entries = 0;
     r->max_entries = max_entries;
-    r->truncated = r->rising = r->borrowed = false;
+    r->truncated = r->cut = r->rising = r->borrowed = false;
     r->start = r->end = 0;
+    return r;
+}
+
+struct dialog_reader *
+dialog_reader_of_file(int fd, uint64_t size, double since)
+{
+    bool cut = size > LIMIT_RUN_FILE;
+    struct dialog_reader *r =
+        dialog_reader_new(fd, cut ? LIMIT_RUN_FILE : size, since, LIMIT_DIALOG_ENTRIES);
+
+    if (r != NULL)
+        r->cut = cut;
     return r;
 }
 
@@ -171,10 +184,12 @@ step_lines(struct dialog_reader *r, struct buf *out)
     if (got < 0)
         return got;
     take_lines(r, got == 0, out);
-    if (r->state == DIALOG_LINES && got == 0)
+    if (r->state == DIALOG_LINES && got == 0) {
         r->state = DIALOG_OVER;
-    else if (r->state == DIALOG_LINES && r->start == 0 && r->end == sizeof r->window)
+        r->truncated = r->cut;
+    } else if (r->state == DIALOG_LINES && r->start == 0 && r->end == sizeof r->window) {
         begin_long(r);
+    }
     return 1;
 }
 

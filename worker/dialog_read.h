@@ -27,7 +27,8 @@ struct dialog_reader {
     bool borrowed;   /* the descriptor is not closed: the same */
     uint32_t n_entries, max_entries;
     double last_seq; /* the highest of the entries so far; `since` before the first */
-    bool truncated;  /* max_entries were reached and one more is there */
+    bool truncated;  /* max_entries were reached and one more is there; or `cut` */
+    bool cut;        /* the file has more than is read */
     struct json_line line;
     uint32_t start, end; /* unread bytes in the window */
     char window[DIALOG_WINDOW];
@@ -36,6 +37,11 @@ struct dialog_reader {
 /* `fd` becomes the reader's. NULL: no memory (fd is closed). */
 struct dialog_reader *
 dialog_reader_new(int fd, uint64_t size, double since, uint32_t max_entries);
+
+/* The same for a document: of a longer file the first LIMIT_RUN_FILE bytes, LIMIT_DIALOG_ENTRIES
+ * of them, and `truncated` if there is more. */
+struct dialog_reader *
+dialog_reader_of_file(int fd, uint64_t size, double since);
 
 void
 dialog_reader_free(struct dialog_reader *r);

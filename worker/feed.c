@@ -1,21 +1,19 @@
-/* A live run's viewers: who has what, and handing on what is new. */
+/* A live run's viewers: who has what, and what is due to whom. */
 #include "worker/feed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/json_write.h"
-#include "common/limits.h"
-#include "worker/dialog_read.h"
 #include "worker/feed_parts.h"
 #include "worker/iso_time.h"
 #include "worker/upstream_kept.h"
 #include "worker/worker.h"
 #include "worker/ws.h"
 
-#define SHARED_MAX (256u * 1024u) /* growth that is rendered once for all who are level */
-#define SHARED_BATCHES 64u
 #define ALL_DUE ((1u << FEED_MESSAGES) - 1)
+
+static const char CONNECTING[] = "{\"type\":\"status\",\"status\":\"connecting\"}";
 
 static struct feed *feeds;
 
@@ -45,9 +43,8 @@ free_if_unused(struct feed *f)
         return;
     unlist(f);
     feed_daemon_end(f);
+    feed_message_end(f);
     feed_file_end(f);
-    for (unsigned i = 0; i < FEED_MESSAGES; i++)
-        ws_bytes_unref(f->messages[i].bytes);
     free(f);
 }
 
@@ -73,38 +70,12 @@ find_or_make(const char *run_id)
         f->next->link = &f->next;
     feeds = f;
     f->guard++;
-    feed_set_message(f, FEED_STATUS, "{\"type\":\"status\",\"status\":\"connecting\"", "", 0);
+    feed_message_begin(f);
+    feed_message_set(f, FEED_STATUS, CONNECTING, sizeof CONNECTING - 1);
     feed_file_begin(f);
     feed_daemon_begin(f);
     f->guard--;
     return f;
-}
-
-bool
-feed_set_message(struct feed *f, enum feed_message kind, const char *prefix,
-                 const char *value, size_t len)
-{
-    size_t n_prefix = strlen(prefix), all = n_prefix + len + 1;
-    char *text;
-
-    if (f->messages[kind].len == all &&
-        memcmp(f->messages[kind].data, prefix, n_prefix) == 0 &&
-        memcmp(f->messages[kind].data + n_prefix, value, len) == 0)
-        return false;
-    text = malloc(all);
-    if (text == NULL)
-        return false;
-    memcpy(text, prefix, n_prefix);
-    memcpy(text + n_prefix, value, len);
-    text[all - 1] = '}';
-    ws_bytes_unref(f->messages[kind].bytes);
-    f->messages[kind].bytes = ws_bytes_take(text, all);
-    f->messages[kind].data = f->messages[kind].bytes != NULL ? text : "";
-    f->messages[kind].len = f->messages[kind].bytes != NULL ? all : 0;
-    f->active = ev_now(worker_loop());
-    for (struct feed_place *p = f->places; p != NULL; p = p->next)
-        p->due |= (uint8_t)(1u << kind);
-    return true;
 }
 
 void
@@ -115,19 +86,10 @@ feed_touch(struct feed *f)
     feed_daemon_hurry(f, 1.0);
 }
 
-/* --- what one viewer reads for itself -------------------------------------------------------- */
+/* --- what is due -------------------------------------------------------------------------------- */
 
-static void
-close_document(struct feed_place *p)
-{
-    if (p->document.fill != NULL)
-        p->document.done(p->document.ctx);
-    p->document = (struct sdk_document){0};
-    p->reader = NULL;
-}
-
-static void
-later(struct feed_place *p)
+void
+feed_pump_later(struct feed_place *p)
 {
     if (!ev_is_active(&p->slice))
         ev_timer_start(worker_loop(), &p->slice);
@@ -139,80 +101,15 @@ on_slice(struct ev_loop *loop, ev_timer *w, int events)
     feed_pump(w->data);
 }
 
-static struct dialog_reader *
-new_reader(const struct feed *f, const struct feed_place *p, uint64_t from)
-{
-    struct dialog_reader *r =
-        dialog_reader_new(p->file->fd, f->file_end, p->last_seq,
-                          LIMIT_DIALOG_ENTRIES - p->n_entries);
-
-    if (r == NULL)
-        return NULL;
-    r->borrowed = r->rising = true;
-    r->offset = from;
-    return r;
-}
-
-static bool
-open_document(struct feed_place *p)
-{
-    p->reader = new_reader(p->feed, p, p->offset);
-    if (p->reader == NULL || sdk_document_dialog_of(p->reader, &p->document) != 0) {
-        p->reader = NULL;
-        p->document = (struct sdk_document){0};
-        ws_close(p->ws, 1013, "Out of memory");
-        return false;
-    }
-    return true;
-}
-
-static void
-finish_document(struct feed_place *p)
-{
-    p->last_seq = p->reader->last_seq;
-    p->n_entries += p->reader->n_entries;
-    p->truncated = p->reader->truncated;
-    p->offset = p->reader->size; /* less than was asked for, when it shrank */
-    close_document(p);
-}
-
-/* One slice of its own. */
-static void
-send_slice(struct feed_place *p)
-{
-    struct buf out;
-    bool ends = false;
-    int more;
-
-    buf_init(&out, 0);
-    more = p->document.fill(p->document.ctx, &out, &ends);
-    if (out.failed || more < 0) {
-        buf_done(&out);
-        ws_close(p->ws, 1011, "The run's dialog cannot be read");
-        close_document(p);
-        return;
-    }
-    if (out.len > 0 || (ends && p->in_message)) {
-        ws_send_part(p->ws, out.len > 0 ? out.data : "", out.len, !p->in_message, ends);
-        p->in_message = !ends;
-    }
-    buf_done(&out);
-    if (more == 0)
-        finish_document(p);
-    later(p);
-}
-
-/* --- what is due -------------------------------------------------------------------------------- */
-
 static void
 send_due(struct feed_place *p, enum feed_message kind)
 {
     struct feed *f = p->feed;
 
-    if (!(p->due & (1u << kind)) || f->messages[kind].bytes == NULL)
+    if (!(p->due & (1u << kind)) || f->messages[kind] == NULL)
         return;
     p->due &= (uint8_t)~(1u << kind);
-    ws_send_shared(p->ws, f->messages[kind].bytes);
+    ws_send_shared(p->ws, f->messages[kind]);
 }
 
 /* Nothing of the past is missing: from here on it gets what everybody gets. */
@@ -239,8 +136,8 @@ catch_up(struct feed_place *p)
     if (p->feed->file == NULL) {
         p->behind = true;
         feed_daemon_serve(p->feed);
-    } else if (open_document(p)) {
-        send_slice(p);
+    } else if (feed_dialog_open(p)) {
+        feed_dialog_send(p);
     }
 }
 
@@ -252,7 +149,7 @@ feed_pump(struct feed_place *p)
     if (f == NULL || ws_queue_full(p->ws))
         return;
     if (p->document.fill != NULL) {
-        send_slice(p);
+        feed_dialog_send(p);
         return;
     }
     if (p->over_due || f->state == FEED_OVER) {
@@ -288,83 +185,6 @@ feed_pump_all(struct feed *f)
     free_if_unused(f);
 }
 
-/* --- what everybody gets -------------------------------------------------------------------------- */
-
-/* Messages with the entries that `leader` has not got. The number, or -1: too many, no memory. */
-static int
-render_shared(struct feed *f, struct feed_place *leader, struct ws_bytes **messages,
-              double *ret_last_seq, uint32_t *ret_n_entries, bool *ret_truncated)
-{
-    struct dialog_reader *r = new_reader(f, leader, leader->offset);
-    struct sdk_document d = {0};
-    struct buf out;
-    int n = 0, more = 1;
-
-    if (r == NULL || sdk_document_dialog_of(r, &d) != 0)
-        return -1;
-    buf_init(&out, 0);
-    while (more == 1 && n < (int)SHARED_BATCHES && !out.failed) {
-        bool ends = false;
-        size_t len;
-
-        more = d.fill(d.ctx, &out, &ends);
-        if (!ends || out.len == 0)
-            continue;
-        len = out.len;
-        messages[n++] = ws_bytes_take(buf_take(&out, &len), len);
-    }
-    *ret_last_seq = r->last_seq;
-    *ret_n_entries = r->n_entries;
-    *ret_truncated = r->truncated;
-    d.done(d.ctx);
-    buf_done(&out);
-    return more == 0 ? n : -1;
-}
-
-static bool
-can_share(const struct feed *f, const struct feed_place *p, uint64_t from)
-{
-    return p->level && p->file == f->file && p->offset == from && !p->truncated &&
-           p->document.fill == NULL;
-}
-
-static void
-share(struct feed *f, struct feed_place *leader, uint64_t from)
-{
-    struct ws_bytes *messages[SHARED_BATCHES];
-    double since = leader->last_seq, last_seq = since;
-    uint32_t n_before = leader->n_entries, n_entries = 0;
-    bool truncated = false;
-    int n = render_shared(f, leader, messages, &last_seq, &n_entries, &truncated);
-
-    for (struct feed_place *p = leader; n >= 0 && p != NULL; p = p->next) {
-        if (!can_share(f, p, from) || p->last_seq != since || p->n_entries != n_before ||
-            ws_queue_full(p->ws))
-            continue;
-        for (int i = 0; i < n; i++)
-            ws_send_shared(p->ws, messages[i]);
-        p->offset = f->file_end;
-        p->last_seq = last_seq;
-        p->n_entries += n_entries;
-        p->truncated = truncated;
-    }
-    for (int i = 0; i < n; i++)
-        ws_bytes_unref(messages[i]);
-}
-
-void
-feed_file_grew(struct feed *f, uint64_t from)
-{
-    feed_touch(f);
-    if (f->state != FEED_READY)
-        return;
-    if (f->file_end - from <= SHARED_MAX)
-        for (struct feed_place *p = f->places; p != NULL; p = p->next)
-            if (can_share(f, p, from) && !ws_queue_full(p->ws))
-                share(f, p, from);
-    feed_pump_all(f);
-}
-
 void
 feed_over(struct feed *f)
 {
@@ -379,7 +199,7 @@ feed_over(struct feed *f)
         next = p->next;
         p->over_due = true;
         if (p->document.fill == NULL)
-            later(p);
+            feed_pump_later(p);
     }
     f->guard--;
     free_if_unused(f);
@@ -409,7 +229,7 @@ feed_join(struct feed_place *p, const char *run_id)
     f->n_places++;
     ev_timer_init(&p->slice, on_slice, 0., 0.);
     p->slice.data = p;
-    later(p);
+    feed_pump_later(p);
 }
 
 void
@@ -420,8 +240,8 @@ feed_leave(struct feed_place *p)
     if (f == NULL)
         return;
     ev_timer_stop(worker_loop(), &p->slice);
-    feed_daemon_drop(f, p);
-    close_document(p);
+    feed_entries_drop(f, p);
+    feed_dialog_close(p);
     feed_file_unref(p->file);
     p->file = NULL;
     p->feed = NULL;
@@ -436,7 +256,7 @@ void
 feed_resume(struct feed_place *p)
 {
     if (p->feed != NULL)
-        later(p);
+        feed_pump_later(p);
 }
 
 void

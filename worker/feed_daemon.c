@@ -1,18 +1,19 @@
 /* A feed's conversation with the daemon: is it ready, what has changed, what is being said. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json_write.h"
 #include "common/limits.h"
-#include "worker/body_scan.h"
 #include "worker/feed_parts.h"
-#include "worker/json_line.h"
 #include "worker/worker.h"
 #include "worker/ws.h"
 
 #define READY_LIMIT_S (25. * 60) /* contract 10.2 */
-#define BATCH (64u * 1024u)      /* bytes of entries in one message, and in one turn */
+#define PROBE_S 3.               /* between two looks at the dialog of a run that is quiet */
+#define FULL_S 8.5               /* after a whole round others are probes */
+#define PROBE_MAX 4096u          /* bytes of an answer without an entry that cost nothing */
+#define SILENT_MAX 2u            /* questions without an answer; then the round is over */
 #define VERSION_MAX 64u
 
 enum step { ASK_VERSION, ASK_PROJECT, ASK_FILES, ASK_DIFF, ASK_DIALOG, ASK_RESULT, STEPS };
@@ -43,152 +44,34 @@ set_timer(ev_timer *timer, double seconds)
     ev_timer_start(worker_loop(), timer);
 }
 
-/* --- entries to whom they belong -------------------------------------------------------------- */
-
-static void
-close_batch(struct buf *out, double last_seq)
-{
-    struct json_writer w;
-
-    buf_add_str(out, "],\"lastSeq\":");
-    json_begin(&w, out);
-    json_double(&w, last_seq);
-    buf_add_str(out, "}");
-}
-
-/* Entries above *last_seq as one message. The number of them. */
-static unsigned
-render_batch(struct feed *f, struct buf *out, double *last_seq)
-{
-    const char *element;
-    size_t len, from = f->at;
-    unsigned n = 0;
-
-    buf_add_str(out, "{\"type\":\"dialog\",\"entries\":[");
-    while (out->len < BATCH && f->at - from < 4 * BATCH &&
-           body_scan_element(f->body.data, f->end, &f->at, &element, &len)) {
-        struct json_line line;
-        double seq;
-
-        json_line_begin(&line);
-        json_line_feed(&line, element, len);
-        if (!json_line_end(&line, &seq) || seq <= *last_seq)
-            continue;
-        if (n++ > 0)
-            buf_add(out, ",", 1);
-        buf_add(out, element, len);
-        *last_seq = seq;
-    }
-    close_batch(out, *last_seq);
-    return n;
-}
-
-static void
-give(struct feed_place *p, struct ws_bytes *message, unsigned n, double last_seq)
-{
-    static const char cut[] = "{\"type\":\"dialog\",\"entries\":[],\"truncated\":true}";
-
-    ws_send_shared(p->ws, message);
-    p->last_seq = last_seq;
-    p->n_entries += n;
-    if (p->n_entries < LIMIT_DIALOG_ENTRIES)
-        return;
-    p->truncated = true;
-    ws_send_text(p->ws, cut, sizeof cut - 1);
-}
-
-static bool
-may_take(const struct feed_place *p)
-{
-    return p->document.fill == NULL && !p->truncated && !ws_queue_full(p->ws);
-}
-
-/* Hand one message out. False: nobody is there to take the rest. */
-static bool
-hand_batch(struct feed *f)
-{
-    double since = f->single && f->for_place != NULL ? f->for_place->last_seq : f->last_seq;
-    double last_seq = since;
-    struct ws_bytes *message;
-    struct buf out;
-    unsigned n;
-    size_t len;
-
-    if (f->single && (f->for_place == NULL || !may_take(f->for_place)))
-        return false;
-    buf_init(&out, 0);
-    n = render_batch(f, &out, &last_seq);
-    len = out.len;
-    message = n > 0 ? ws_bytes_take(buf_take(&out, &len), len) : NULL;
-    buf_done(&out);
-    if (message == NULL)
-        return true;
-    if (f->single)
-        give(f->for_place, message, n, last_seq);
-    else
-        for (struct feed_place *p = f->places; p != NULL; p = p->next)
-            if (p->level && p->last_seq == since && may_take(p))
-                give(p, message, n, last_seq);
-    if (!f->single) {
-        f->last_seq = last_seq;
-        f->changed = worker_now_s();
-        f->active = ev_now(worker_loop());
-    }
-    ws_bytes_unref(message);
-    return true;
-}
-
-static void
-finish_handing(struct feed *f, bool all)
-{
-    struct feed_place *p = f->single ? f->for_place : NULL;
-
-    buf_done(&f->body);
-    f->for_place = NULL;
-    f->single = false;
-    if (p != NULL) {
-        p->behind = false;
-        /* It has got all there is, whatever the daemon said before. */
-        if (all && p->last_seq < f->last_seq)
-            p->last_seq = f->last_seq;
-    }
-}
-
-static void
-on_hand_out(struct ev_loop *loop, ev_timer *w, int events)
-{
-    struct feed *f = w->data;
-    bool taken = hand_batch(f);
-
-    if (taken && f->at < f->end && f->body.data != NULL) {
-        set_timer(&f->hand_out, 0.);
-        return;
-    }
-    finish_handing(f, taken);
-    f->guard++;
-    feed_pump_all(f);
-    f->guard--;
-    go_on(f);
-}
-
-void
-feed_daemon_drop(struct feed *f, const struct feed_place *place)
-{
-    if (f->for_place == place)
-        f->for_place = NULL;
-}
-
 /* --- a round ------------------------------------------------------------------------------------ */
 
+static double
+quiet_s(const struct feed *f)
+{
+    return worker_now_s() - f->changed;
+}
+
+/* Contract 10.2. In a quiet run whose daemon alone has the dialog, that is looked at more often
+   than the rest, as long as it costs next to nothing. */
 static double
 pause_s(const struct feed *f)
 {
     static const double back_off[] = {1, 2, 5, 10};
-    double quiet = worker_now_s() - f->changed;
+    double quiet = quiet_s(f);
 
     if (f->state == FEED_CONNECTING)
         return back_off[f->attempts < 4 ? f->attempts : 3];
-    return quiet < 5 ? 1 : quiet < 60 ? 3 : 10;
+    if (quiet < 60)
+        return quiet < 5 ? 1 : 3;
+    return f->file == NULL && f->cheap ? PROBE_S : 10;
+}
+
+static bool
+only_probes(const struct feed *f)
+{
+    return f->state == FEED_READY && f->file == NULL && quiet_s(f) >= 60 &&
+           worker_now_s() < f->full_due;
 }
 
 static void
@@ -205,20 +88,21 @@ not_ready(struct feed *f)
 {
     double waited = worker_now_s() - f->begun;
     char text[160];
+    int len;
 
     f->attempts++;
     if (waited < READY_LIMIT_S) {
-        snprintf(text, sizeof text,
-                 "{\"type\":\"status\",\"status\":\"connecting\",\"retryAttempt\":%u",
-                 f->attempts);
+        len = snprintf(text, sizeof text,
+                       "{\"type\":\"status\",\"status\":\"connecting\",\"retryAttempt\":%u}",
+                       f->attempts);
     } else {
         f->state = FEED_FAILED;
-        snprintf(text, sizeof text,
-                 "{\"type\":\"status\",\"status\":\"error\",\"error\":\"SDK did not become ready "
-                 "after %.0f seconds (%u attempts)\"",
-                 waited, f->attempts);
+        len = snprintf(text, sizeof text,
+                       "{\"type\":\"status\",\"status\":\"error\",\"error\":\"SDK did not "
+                       "become ready after %.0f seconds (%u attempts)\"}",
+                       waited, f->attempts);
     }
-    feed_set_message(f, FEED_STATUS, text, "", 0);
+    feed_message_set(f, FEED_STATUS, text, (size_t)len);
     feed_file_begin(f); /* is it over? */
     end_round(f);
 }
@@ -227,83 +111,133 @@ static void
 ready(struct feed *f, const struct daemon_answer *a)
 {
     size_t len = a->end - a->start;
+    char text[64 + VERSION_MAX];
+    int n;
 
     f->state = FEED_READY;
     f->changed = worker_now_s();
     if (a->kind == '"' && len <= VERSION_MAX)
-        feed_set_message(f, FEED_STATUS,
-                         "{\"type\":\"status\",\"status\":\"ready\",\"sdkVersion\":",
-                         a->body.data + a->start, len);
+        n = snprintf(text, sizeof text,
+                     "{\"type\":\"status\",\"status\":\"ready\",\"sdkVersion\":%.*s}", (int)len,
+                     a->body.data + a->start);
     else
-        feed_set_message(f, FEED_STATUS, "{\"type\":\"status\",\"status\":\"ready\"", "", 0);
+        n = snprintf(text, sizeof text, "{\"type\":\"status\",\"status\":\"ready\"}");
+    feed_message_set(f, FEED_STATUS, text, (size_t)n);
 }
 
-/* Returns whether the entries are handed out first. After a round f->step is STEPS; one who is
-   behind asks for the dialog then too. */
+static bool
+is_usable(const struct daemon_answer *a, enum step step)
+{
+    return a->error == 0 && a->status == 200 &&
+           (steps[step].kind == '\0' || a->kind == steps[step].kind);
+}
+
+/* Returns whether something of it goes on in later turns, before the next question. */
 static bool
 take_answer(struct feed *f, struct daemon_answer *a)
 {
-    const enum step step = f->single ? ASK_DIALOG : (enum step)f->step;
-    const char kind = steps[step].kind;
-    bool changed;
+    const enum step step = (enum step)f->step;
+    bool whole = steps[step].kind == '\0', graded = a->kind == 't';
+    enum feed_taken taken;
 
-    if (a->status != 200 || (kind != '\0' && a->kind != kind))
+    if (!is_usable(a, step)) {
+        f->cheap = f->cheap && step != ASK_DIALOG;
         return false;
+    }
     if (step == ASK_DIALOG) {
-        f->body = a->body;
-        buf_init(&a->body, 0);
-        f->at = a->start + 1;
-        f->end = a->end - 1;
-        set_timer(&f->hand_out, 0.);
+        f->cheap = a->body.len <= PROBE_MAX;
+        if (!feed_entries_take(f, a))
+            return false;
+        feed_pump_all(f); /* what was asked for before comes before */
         return true;
     }
-    if (kind == '\0')
-        changed = feed_set_message(f, steps[step].message, steps[step].prefix,
-                                   a->body.data, a->body.len);
-    else
-        changed = feed_set_message(f, steps[step].message, steps[step].prefix,
-                                   a->body.data + a->start, a->end - a->start);
+    taken = feed_message_take(f, steps[step].message, steps[step].prefix, &a->body,
+                              whole ? DAEMON_ROOM : a->start, whole ? a->body.len : a->end);
     if (step == ASK_RESULT)
-        f->graded = a->kind == 't';
-    if (changed)
+        f->graded = graded;
+    if (taken == FEED_NEW)
         f->changed = worker_now_s();
-    return false;
+    return taken == FEED_LATER;
+}
+
+/* What a failed question says of those that would follow: is it worth while to go on? */
+static bool
+goes_on(struct feed *f, int error)
+{
+    if (error == 0 || error == -EMSGSIZE || error == -EBADMSG) {
+        f->silent = 0; /* it answers, if only rubbish to this one */
+        return true;
+    }
+    feed_file_begin(f); /* silent: perhaps it is over */
+    return (error == -ETIMEDOUT || error == -EPIPE) && ++f->silent < SILENT_MAX;
+}
+
+/* For one who is behind. A failure is no end of its past: it asks again after the round. */
+static void
+on_single(struct feed *f, struct daemon_answer *a)
+{
+    struct feed_entries *e = &f->entries;
+
+    if (is_usable(a, ASK_DIALOG) && feed_entries_take(f, a))
+        return;
+    if (e->for_place != NULL)
+        e->for_place->behind = false;
+    e->for_place = NULL;
+    e->single = false;
+    if (!goes_on(f, a->error) && f->in_round)
+        end_round(f);
+    else
+        go_on(f);
+}
+
+static void
+pump_and_go_on(struct feed *f)
+{
+    f->guard++;
+    feed_pump_all(f);
+    f->guard--;
+    go_on(f);
 }
 
 static void
 on_answer(void *ctx, struct daemon_answer *a)
 {
     struct feed *f = ctx;
-    bool ok = a->error == 0 && a->status == 200;
 
     f->call = NULL;
-    if (f->state == FEED_CONNECTING && f->step == ASK_VERSION) {
-        if (!ok) {
-            not_ready(f);
-            return;
-        }
+    if (f->entries.single) {
+        on_single(f, a);
+    } else if (f->state == FEED_CONNECTING && !(a->error == 0 && a->status == 200)) {
+        not_ready(f);
+    } else if (f->state == FEED_CONNECTING) {
         ready(f, a);
-        feed_pump_all(f);
         f->step++;
-        go_on(f);
-        return;
-    }
-    if (f->single && (!ok || a->kind != '[')) {
-        finish_handing(f, true);
-    } else if (a->error != 0) {
-        /* Silent: perhaps it is over. The rest of this round would wait in vain. */
-        feed_file_begin(f);
+        pump_and_go_on(f);
+    } else if (!goes_on(f, a->error)) {
         end_round(f);
-        return;
     } else {
-        bool single = f->single, handing = take_answer(f, a);
+        bool later = take_answer(f, a);
 
-        if (!single)
-            f->step++;
-        if (handing)
-            return;
+        f->step++;
+        if (!later)
+            go_on(f);
     }
+}
+
+void
+feed_daemon_compared(struct feed *f, bool changed)
+{
+    if (changed)
+        f->changed = worker_now_s();
     go_on(f);
+}
+
+void
+feed_daemon_handed_out(struct feed *f, bool again)
+{
+    if (again)
+        f->step = ASK_DIALOG;
+    pump_and_go_on(f);
 }
 
 /* A member's value is looked for by name; for one who is behind the same as in a round. */
@@ -311,19 +245,23 @@ static void
 ask(struct feed *f, enum step step, double since)
 {
     char target[64];
+    struct daemon_question q = {.run_id = f->run_id, .target = target,
+                                .member = steps[step].member, .timeout_ms = LIMIT_UPSTREAM_MS,
+                                .room = true, .cut = step == ASK_DIALOG};
 
     if (step == ASK_DIALOG && since >= 0 && since < 9007199254740991.)
         snprintf(target, sizeof target, "%s?since=%.0f", steps[step].target, since);
     else
         snprintf(target, sizeof target, "%s", steps[step].target);
-    f->call = daemon_get(f->run_id, target, steps[step].member,
-                         step == ASK_VERSION ? LIMIT_UPSTREAM_HEALTH_MS : LIMIT_UPSTREAM_MS,
-                         on_answer, f);
-    if (f->call == NULL) {
-        f->for_place = NULL;
-        f->single = false;
-        end_round(f);
-    }
+    if (step == ASK_VERSION)
+        q.timeout_ms = LIMIT_UPSTREAM_HEALTH_MS;
+    f->call = daemon_get(&q, on_answer, f);
+    if (f->call != NULL)
+        return;
+    /* Too much is under way: the next round. */
+    f->entries.for_place = NULL;
+    f->entries.single = f->in_round = false;
+    set_timer(&f->round, pause_s(f));
 }
 
 static struct feed_place *
@@ -331,7 +269,7 @@ first_behind(const struct feed *f)
 {
     if (f->file == NULL && f->state == FEED_READY)
         for (struct feed_place *p = f->places; p != NULL; p = p->next)
-            if (p->behind && may_take(p))
+            if (p->behind && feed_may_take(p))
                 return p;
     return NULL;
 }
@@ -343,11 +281,11 @@ is_needed(const struct feed *f, enum step step)
     case ASK_VERSION:
         return f->state == FEED_CONNECTING;
     case ASK_PROJECT:
-        return f->messages[FEED_PROJECT].bytes == NULL;
+        return f->messages[FEED_PROJECT] == NULL;
     case ASK_DIALOG:
         return f->file == NULL;
     case ASK_RESULT:
-        return !f->graded;
+        return !f->graded && !f->probing;
     case ASK_FILES:
     case ASK_DIFF:
     case STEPS:
@@ -362,12 +300,13 @@ go_on(struct feed *f)
 {
     struct feed_place *p;
 
-    if (f->call != NULL || f->body.data != NULL || f->state == FEED_OVER)
+    if (f->call != NULL || f->entries.body != NULL || f->fresh.bytes != NULL ||
+        f->state == FEED_OVER)
         return;
     p = first_behind(f);
     if (p != NULL) {
-        f->for_place = p;
-        f->single = true;
+        f->entries.for_place = p;
+        f->entries.single = true;
         ask(f, ASK_DIALOG, p->last_seq);
         return;
     }
@@ -387,7 +326,11 @@ on_round(struct ev_loop *loop, ev_timer *w, int events)
     struct feed *f = w->data;
 
     f->in_round = true;
-    f->step = ASK_VERSION;
+    f->silent = 0;
+    f->probing = only_probes(f);
+    f->step = f->probing ? ASK_DIALOG : ASK_VERSION;
+    if (!f->probing)
+        f->full_due = worker_now_s() + FULL_S;
     feed_file_look(f); /* where nothing is watched, this finds what is new */
     go_on(f);
 }
@@ -409,10 +352,9 @@ feed_daemon_serve(struct feed *f)
 void
 feed_daemon_begin(struct feed *f)
 {
-    buf_init(&f->body, 0);
+    feed_entries_begin(f);
     ev_timer_init(&f->round, on_round, 0., 0.);
-    ev_timer_init(&f->hand_out, on_hand_out, 0., 0.);
-    f->round.data = f->hand_out.data = f;
+    f->round.data = f;
     set_timer(&f->round, 0.);
 }
 
@@ -423,8 +365,6 @@ feed_daemon_end(struct feed *f)
         daemon_cancel(f->call);
     f->call = NULL;
     ev_timer_stop(worker_loop(), &f->round);
-    ev_timer_stop(worker_loop(), &f->hand_out);
-    buf_done(&f->body);
-    f->for_place = NULL;
-    f->single = f->in_round = false;
+    feed_entries_end(f);
+    f->in_round = false;
 }

@@ -1,8 +1,10 @@
-/* What the feed's files share: feed.c (viewers), feed_daemon.c, feed_file.c. */
+/* What the feed's files share: feed.c (viewers), feed_message.c, feed_dialog.c (out of the file),
+   feed_daemon.c, feed_entries.c (out of the daemon's answer), feed_file.c. */
 #ifndef WORKER_FEED_PARTS_H
 #define WORKER_FEED_PARTS_H
 
 #include "common/messages.h"
+#include "worker/body_scan.h"
 #include "worker/daemon.h"
 #include "worker/feed.h"
 #include "worker/run_source.h"
@@ -19,6 +21,31 @@ enum feed_message { FEED_STATUS, FEED_PROJECT, FEED_FILES, FEED_DIFF, FEED_RESUL
 
 enum feed_state { FEED_CONNECTING, FEED_READY, FEED_FAILED, FEED_OVER };
 
+/* A message that is compared with the one before, a piece a turn. */
+struct feed_fresh {
+    struct ws_bytes *bytes; /* NULL: none */
+    size_t at;              /* the same up to here */
+    enum feed_message kind;
+    ev_timer timer;
+};
+
+/* The entries of a daemon's answer, handed out a piece a turn. */
+struct feed_entries {
+    struct ws_bytes *body; /* the answer; NULL: none */
+    const char *text;
+    size_t end;            /* of the array's inside */
+    struct body_element element;
+    struct json_line line; /* of the element at hand, as far as `fed` */
+    size_t fed;
+    double seq;            /* of `found` */
+    bool found;            /* the element is wanted and has not been handed out */
+    bool truncated;        /* the daemon has more than fits an answer */
+    bool gained;           /* somebody got an entry */
+    struct feed_place *for_place; /* whom it is for; NULL: all that are level */
+    bool single;                  /* it is for one, who may be gone */
+    ev_timer timer;
+};
+
 struct feed {
     struct feed *next, **link; /* among those that can be joined; link NULL: not */
     struct feed_place *places;
@@ -27,23 +54,20 @@ struct feed {
     enum feed_state state;
     double begun, changed; /* worker_now_s() */
     double active;         /* wall clock: clients are shown it */
-    struct {
-        struct ws_bytes *bytes;
-        const char *data; /* the same, to compare */
-        size_t len;
-    } messages[FEED_MESSAGES];
+    struct ws_bytes *messages[FEED_MESSAGES];
+    struct feed_fresh fresh;
     bool graded;
     /* the daemon */
     struct daemon_call *call;
     unsigned step, attempts;
+    unsigned silent;    /* questions in a row without an answer */
     bool in_round;
+    bool probing;       /* this round asks for the dialog alone */
+    bool cheap;         /* what the dialog's last question cost was nothing */
+    double full_due;    /* when a whole round is */
     ev_timer round;
-    double last_seq; /* of what the daemon said */
-    struct feed_place *for_place; /* whom the call is for; NULL: all that are level */
-    bool single;                  /* it is for one, who may be gone */
-    struct buf body;              /* entries being handed out: body[at..end), without brackets */
-    size_t at, end;
-    ev_timer hand_out;
+    double last_seq;    /* of what the daemon said */
+    struct feed_entries entries;
     /* the file */
     struct run_source source;     /* where the directory is; its dialog being opened */
     bool located;                 /* dir_epoch, dir_ref are known */
@@ -61,20 +85,13 @@ struct feed {
 
 /* --- feed.c ----------------------------------------------------------------------------- */
 
-/* Give everybody, or this place, what is due. */
+/* Give everybody, or this place, what is due; later: from the loop. */
 void
 feed_pump_all(struct feed *f);
 void
 feed_pump(struct feed_place *place);
-
-/* A new message of this kind: prefix, value, "}". True: it differs from the one before. */
-bool
-feed_set_message(struct feed *f, enum feed_message kind, const char *prefix,
-                 const char *value, size_t len);
-
-/* Whole lines [from..f->file_end) are new: those who are level get them at once. */
 void
-feed_file_grew(struct feed *f, uint64_t from);
+feed_pump_later(struct feed_place *place);
 
 /* Something happened: look at the daemon soon. */
 void
@@ -88,6 +105,39 @@ feed_over(struct feed *f);
 struct feed *
 feed_list(void);
 
+/* --- feed_message.c ---------------------------------------------------------------------- */
+
+void
+feed_message_begin(struct feed *f);
+void
+feed_message_end(struct feed *f);
+
+/* A new message of this kind. */
+void
+feed_message_set(struct feed *f, enum feed_message kind, const char *text, size_t len);
+
+/* The same of a daemon's answer, which leaves room in front of its value: prefix, value, "}".
+ * Takes the body. Long ones are compared with the one before in slices: FEED_LATER, and
+ * feed_daemon_compared is called. */
+enum feed_taken { FEED_SAME, FEED_NEW, FEED_LATER };
+enum feed_taken
+feed_message_take(struct feed *f, enum feed_message kind, const char *prefix,
+                  struct buf *body, size_t start, size_t end);
+
+/* --- feed_dialog.c ----------------------------------------------------------------------- */
+
+/* The place reads what it lacks of the file, one slice. */
+void
+feed_dialog_send(struct feed_place *place);
+bool
+feed_dialog_open(struct feed_place *place);
+void
+feed_dialog_close(struct feed_place *place);
+
+/* Whole lines [from..f->file_end) are new: those who are level get them at once. */
+void
+feed_file_grew(struct feed *f, uint64_t from);
+
 /* --- feed_daemon.c ------------------------------------------------------------------------ */
 
 void
@@ -99,13 +149,42 @@ feed_daemon_end(struct feed *f);
 void
 feed_daemon_serve(struct feed *f);
 
-/* The place is going: nothing is handed out to it any more. */
+/* A message was compared: is it another? */
 void
-feed_daemon_drop(struct feed *f, const struct feed_place *place);
+feed_daemon_compared(struct feed *f, bool changed);
+
+/* The entries of an answer are with those whom they were for. `again`: it was a round's, and
+ * there are more. */
+void
+feed_daemon_handed_out(struct feed *f, bool again);
 
 /* Begin the next round in so many seconds at the latest. */
 void
 feed_daemon_hurry(struct feed *f, double seconds);
+
+/* --- feed_entries.c ----------------------------------------------------------------------- */
+
+void
+feed_entries_begin(struct feed *f);
+void
+feed_entries_end(struct feed *f);
+
+/* Hand out what is in the answer to f->entries.for_place or all who are level; takes its body.
+ * False: no memory. */
+bool
+feed_entries_take(struct feed *f, struct daemon_answer *answer);
+
+/* The place is going: nothing is handed out to it any more. */
+void
+feed_entries_drop(struct feed *f, const struct feed_place *place);
+
+/* The dialog is cut here for this place, and it is told. */
+void
+feed_entries_cut(struct feed_place *place);
+
+/* Can it take an entry now? */
+bool
+feed_may_take(const struct feed_place *place);
 
 /* --- feed_file.c -------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 #define GZIP_LEVEL 1           /* JSON shrinks tenfold at the lowest level already */
 #define GZIP_WINDOW (15 + 16)  /* 32 KiB, gzip wrapper */
 #define GZIP_SLICE 65536u      /* bytes of input in one turn: about 1 ms */
+#define GZIP_SILENT 4u           /* slices in one turn from which nothing comes out: well packed */
 #define GZIP_STREAMS_MAX 64u   /* at once; each holds 268 kB. More go out as they are */
 
 static unsigned n_streams;
@@ -130,12 +131,13 @@ stream_deflate(struct gzip_stream *g, struct buf *out, int flush)
 }
 
 /* 1: bytes are in `out`; the inner source's answer otherwise. Goes on while the compressor
- * swallows without giving, but only a slice at a time. */
+ * swallows without giving, for some slices; then it has to give. */
 static int
 stream_fill(void *ctx, struct buf *out)
 {
     struct gzip_stream *g = ctx;
     size_t before = out->len;
+    unsigned n_slices = 0;
     int more, error;
 
     if (g->ended)
@@ -151,9 +153,10 @@ stream_fill(void *ctx, struct buf *out)
         g->z.avail_in = (unsigned)g->plain.len;
         /* A source that waits wants what it gave to be seen. */
         error = stream_deflate(g, out,
-                               more == 0         ? Z_FINISH
-                               : more == -EAGAIN ? Z_SYNC_FLUSH
-                                                 : Z_NO_FLUSH);
+                               more == 0 ? Z_FINISH
+                               : more == -EAGAIN || ++n_slices == GZIP_SILENT
+                                   ? Z_SYNC_FLUSH
+                                   : Z_NO_FLUSH);
         if (error < 0)
             return error;
         g->ended = more == 0;

@@ -326,6 +326,12 @@ json_line_feed(struct json_line *s, const char *bytes, size_t len)
 }
 
 bool
+json_line_good(const struct json_line *s)
+{
+    return s->state != BAD;
+}
+
+bool
 json_line_is_object(const struct json_line *s)
 {
     return s->state == DONE;

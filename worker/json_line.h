@@ -34,6 +34,10 @@ json_line_begin(struct json_line *s);
 void
 json_line_feed(struct json_line *s, const char *bytes, size_t len);
 
+/* Can more bytes still make it one JSON object, or is it one? */
+bool
+json_line_good(const struct json_line *s);
+
 /* Were all bytes so far one JSON object, with or without a `seq`? */
 bool
 json_line_is_object(const struct json_line *s);

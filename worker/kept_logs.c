@@ -9,6 +9,7 @@
 
 #include "common/limits.h"
 #include "worker/broker_link.h"
+#include "worker/file_slice.h"
 #include "worker/log_follower.h"
 #include "worker/log_lines.h"
 #include "worker/worker.h"
@@ -16,6 +17,7 @@
 
 #define KEPT_FILES 2u
 #define KEPT_READ (64u * 1024u) /* bytes of one slice; a few hundred microseconds */
+#define KEPT_LINES 1000u        /* of it, where they are short: about a millisecond */
 
 struct kept_file {
     struct kept_logs *owner;
@@ -94,13 +96,14 @@ read_slice(struct kept_logs *k)
 {
     struct kept_file *file = &k->files[k->now];
     size_t most = k->left < sizeof(kept_buffer) ? (size_t)k->left : sizeof(kept_buffer);
-    ssize_t n = file->fd >= 0 && most > 0 ? read(file->fd, kept_buffer, most) : 0;
+    int64_t n = file->fd >= 0 && most > 0
+                    ? file_slice_read(file->fd, kept_buffer, most, LIMIT_RUN_FILE - k->left)
+                    : 0;
     if (n <= 0) {
         finish_file(k);
         return;
     }
-    k->left -= (uint64_t)n;
-    log_lines_feed(&k->lines, kept_buffer, (size_t)n);
+    k->left -= log_lines_feed_some(&k->lines, kept_buffer, (size_t)n, KEPT_LINES);
 }
 
 static void

@@ -14,29 +14,28 @@
 #include <unistd.h>
 
 #include "common/buf.h"
-#include "common/json_write.h"
 #include "common/limits.h"
 #include "worker/broker_link.h"
 #include "worker/log_lines.h"
+#include "worker/log_ring.h"
 #include "worker/worker.h"
 #include "worker/ws.h"
 
 #define FOLLOWER_READ (64u * 1024u) /* bytes of one read, then others have a turn */
 #define FOLLOWER_RETRY_S 1.0
 #define FOLLOWER_RETRIES 20u
-#define FOLLOWER_ENTRY 64u /* bytes of memory a kept message costs beside its text */
+#define FOLLOWER_WORK 64000u /* lines in one turn, times viewers and 32: a millisecond or two */
 
 struct log_follower {
     struct log_follower *next, **link;
     struct log_place *places;
     char run_id[MESSAGE_ID_SIZE];
-    struct ws_bytes **ring;  /* messages base .. top-1 */
-    size_t *sizes;           /* what each counts in `bytes` */
-    uint32_t ring_size;      /* a power of two */
-    uint64_t base, top;
+    struct log_ring ring;
     uint64_t produced;       /* messages that the present child wrote */
-    size_t bytes;
     struct log_lines lines;
+    struct buf unread;       /* read from the pipe, and not yet made lines from unread_at on */
+    size_t unread_at;
+    ev_timer turn;           /* the next of them */
     ev_io readable;
     ev_timer retry;
     int fd;                  /* -1: no child, or its pipe is read to the end */
@@ -52,53 +51,7 @@ struct log_follower {
 static struct log_follower *followers;
 static char follower_buffer[FOLLOWER_READ];
 
-/* --- messages --------------------------------------------------------------------------- */
-
-static struct ws_bytes *
-finish_message(struct buf *out)
-{
-    size_t len = 0;
-    char *bytes = buf_take(out, &len);
-    return bytes ? ws_bytes_take(bytes, len) : NULL;
-}
-
-struct ws_bytes *
-log_message_line(const char *text, size_t len)
-{
-    struct buf out;
-    struct json_writer w;
-    buf_init(&out, 0);
-    json_begin(&w, &out);
-    json_object_open(&w);
-    json_key(&w, "type");
-    json_cstring(&w, "log");
-    json_key(&w, "data");
-    json_string(&w, text, len);
-    json_object_close(&w);
-    return finish_message(&out);
-}
-
-struct ws_bytes *
-log_message_end(int exit_status)
-{
-    struct buf out;
-    buf_init(&out, 0);
-    buf_add_format(&out, "{\"type\":\"end\",\"data\":{\"exitCode\":%d}}", exit_status);
-    return finish_message(&out);
-}
-
-struct ws_bytes *
-log_message_error(const char *text)
-{
-    struct buf out;
-    struct json_writer w;
-    buf_init(&out, 0);
-    buf_add_str(&out, "{\"type\":\"error\",\"data\":{\"error\":");
-    json_begin(&w, &out);
-    json_cstring(&w, text);
-    buf_add_str(&out, "}}");
-    return finish_message(&out);
-}
+/* --- leaving with a message ------------------------------------------------------------- */
 
 static void
 send_and_leave(struct log_place *place, struct ws_bytes *message)
@@ -110,67 +63,25 @@ send_and_leave(struct log_place *place, struct ws_bytes *message)
 
 /* --- what is kept ------------------------------------------------------------------------- */
 
-static int
-grow_ring(struct log_follower *f)
-{
-    uint32_t size = f->ring_size ? f->ring_size * 2 : 64;
-    struct ws_bytes **ring = malloc(size * sizeof(*ring));
-    size_t *sizes = malloc(size * sizeof(*sizes));
-    if (!ring || !sizes) {
-        free(ring);
-        free(sizes);
-        return -ENOMEM;
-    }
-    for (uint64_t i = f->base; i < f->top; i++) {
-        ring[i & (size - 1)] = f->ring[i & (f->ring_size - 1)];
-        sizes[i & (size - 1)] = f->sizes[i & (f->ring_size - 1)];
-    }
-    free(f->ring);
-    free(f->sizes);
-    f->ring = ring;
-    f->sizes = sizes;
-    f->ring_size = size;
-    return 0;
-}
-
 static void
 keep_line(void *ctx, const char *text, size_t len)
 {
     struct log_follower *f = ctx;
-    if (f->produced++ < f->top)
+    if (f->produced++ < f->ring.top)
         return; /* a former child wrote it already */
-    struct ws_bytes *message = log_message_line(text, len);
-    if (message && f->top - f->base == f->ring_size && grow_ring(f) != 0) {
-        ws_bytes_unref(message);
-        message = NULL;
-    }
-    if (!message) {
+    if (log_ring_add(&f->ring, log_message_line(text, len), len) != 0)
         f->produced--; /* no memory: a line is lost, the rest is not */
-        return;
-    }
-    f->ring[f->top & (f->ring_size - 1)] = message;
-    f->sizes[f->top & (f->ring_size - 1)] = len + FOLLOWER_ENTRY;
-    f->bytes += len + FOLLOWER_ENTRY;
-    f->top++;
-}
-
-static void
-drop_oldest(struct log_follower *f)
-{
-    f->bytes -= f->sizes[f->base & (f->ring_size - 1)];
-    ws_bytes_unref(f->ring[f->base & (f->ring_size - 1)]);
-    f->base++;
 }
 
 /* Over the bound, forget what every viewer has. */
 static void
 trim(struct log_follower *f)
 {
-    uint64_t slowest = f->top;
+    uint64_t slowest = f->ring.top;
     for (const struct log_place *p = f->places; p; p = p->next)
         slowest = p->cursor < slowest ? p->cursor : slowest;
-    while (f->bytes > LIMIT_LOG_SHARED && f->base < slowest)
-        drop_oldest(f);
+    while (f->ring.bytes > LIMIT_LOG_SHARED && f->ring.base < slowest)
+        log_ring_drop(&f->ring);
 }
 
 /* --- life ---------------------------------------------------------------------------------- */
@@ -183,6 +94,8 @@ drop_child(struct log_follower *f)
     f->ticket = 0;
     ev_io_stop(worker_loop(), &f->readable);
     ev_timer_stop(worker_loop(), &f->retry);
+    ev_timer_stop(worker_loop(), &f->turn);
+    buf_done(&f->unread);
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
@@ -198,10 +111,7 @@ follower_free(struct log_follower *f)
     *f->link = f->next;
     if (f->next)
         f->next->link = f->link;
-    while (f->base < f->top)
-        drop_oldest(f);
-    free(f->ring);
-    free(f->sizes);
+    log_ring_done(&f->ring);
     log_lines_done(&f->lines);
     free(f);
 }
@@ -257,11 +167,11 @@ static void
 serve_place(struct log_place *place)
 {
     struct log_follower *f = place->follower;
-    while (place->cursor < f->top && !ws_queue_full(place->ws)) {
-        ws_send_shared(place->ws, f->ring[place->cursor & (f->ring_size - 1)]);
+    while (place->cursor < f->ring.top && !ws_queue_full(place->ws)) {
+        ws_send_shared(place->ws, log_ring_get(&f->ring, place->cursor));
         place->cursor++;
     }
-    if (f->over && place->cursor == f->top)
+    if (f->over && place->cursor == f->ring.top)
         send_and_leave(place, log_message_end(f->exit_status));
 }
 
@@ -281,7 +191,7 @@ static bool
 someone_waits(const struct log_follower *f)
 {
     for (const struct log_place *p = f->places; p; p = p->next)
-        if (p->cursor == f->top)
+        if (p->cursor == f->ring.top)
             return true;
     return false;
 }
@@ -295,7 +205,7 @@ part_from_slow(struct log_follower *f)
     struct log_place *next;
     for (struct log_place *p = f->places; p; p = next) {
         next = p->next;
-        if (p->cursor == f->top || p->cursor != f->base)
+        if (p->cursor == f->ring.top || p->cursor != f->ring.base)
             continue;
         place_remove(p);
         join_at_cursor(p, f->run_id, f);
@@ -308,12 +218,16 @@ static void
 balance(struct log_follower *f)
 {
     trim(f);
-    for (unsigned i = 0; i < 2 && f->bytes > LIMIT_LOG_SHARED && someone_waits(f); i++)
+    for (unsigned i = 0; i < 2 && f->ring.bytes > LIMIT_LOG_SHARED && someone_waits(f); i++)
         part_from_slow(f);
     if (f->fd < 0)
         return;
-    if (f->bytes > LIMIT_LOG_SHARED)
-        ev_io_stop(worker_loop(), &f->readable);
+    ev_io_stop(worker_loop(), &f->readable);
+    ev_timer_stop(worker_loop(), &f->turn);
+    if (f->ring.bytes > LIMIT_LOG_SHARED)
+        return;
+    if (f->unread.len > 0)
+        ev_timer_start(worker_loop(), &f->turn);
     else
         ev_io_start(worker_loop(), &f->readable);
 }
@@ -343,6 +257,27 @@ finish_if_over(struct log_follower *f)
     serve_all(f);
 }
 
+/* As many lines of it as one turn may have; the rest waits for the next. A log of empty lines
+ * has 65,536 of them in one read. */
+static void
+take_bytes(struct log_follower *f, const char *bytes, size_t len)
+{
+    unsigned n_places = 32;
+    for (const struct log_place *p = f->places; p; p = p->next)
+        n_places++;
+    size_t used = log_lines_feed_some(&f->lines, bytes, len, FOLLOWER_WORK / n_places + 1);
+    if (f->unread.len > 0) {
+        f->unread_at += used;
+    } else if (used < len) {
+        buf_add(&f->unread, bytes + used, len - used);
+        f->unread_at = 0;
+    }
+    if (used == len || f->unread.failed)
+        buf_done(&f->unread);
+    serve_all(f);
+    balance(f);
+}
+
 static void
 on_pipe(struct ev_loop *loop, ev_io *w, int events)
 {
@@ -358,9 +293,14 @@ on_pipe(struct ev_loop *loop, ev_io *w, int events)
         finish_if_over(f);
         return;
     }
-    log_lines_feed(&f->lines, follower_buffer, (size_t)n);
-    serve_all(f);
-    balance(f);
+    take_bytes(f, follower_buffer, (size_t)n);
+}
+
+static void
+on_turn(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct log_follower *f = w->data;
+    take_bytes(f, f->unread.data + f->unread_at, f->unread.len - f->unread_at);
 }
 
 static void start_child(struct log_follower *f);
@@ -447,7 +387,7 @@ find_follower(const char *run_id, uint64_t cursor, const struct log_follower *no
 {
     for (struct log_follower *f = followers; f; f = f->next)
         if (f != not_this && !f->over && strcmp(f->run_id, run_id) == 0 &&
-            f->base <= cursor && cursor <= f->top)
+            f->ring.base <= cursor && cursor <= f->ring.top)
             return f;
     return NULL;
 }
@@ -459,12 +399,14 @@ follower_new(const char *run_id, uint64_t cursor)
     if (!f)
         return NULL;
     snprintf(f->run_id, sizeof(f->run_id), "%s", run_id);
-    f->base = f->top = cursor;
+    f->ring.base = f->ring.top = cursor;
     f->fd = -1;
     log_lines_init(&f->lines, keep_line, f);
     ev_io_init(&f->readable, on_pipe, -1, EV_READ);
     ev_timer_init(&f->retry, on_retry, 0., 0.);
-    f->readable.data = f->retry.data = f;
+    ev_timer_init(&f->turn, on_turn, 0., 0.);
+    buf_init(&f->unread, 0);
+    f->readable.data = f->retry.data = f->turn.data = f;
     f->next = followers;
     f->link = &followers;
     if (f->next)

@@ -1,6 +1,7 @@
 /* A byte stream as whole lines, in bounded memory. */
 #include "worker/log_lines.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "common/limits.h"
@@ -83,7 +84,15 @@ keep_rest(struct log_lines *l, const char *text, size_t len)
 void
 log_lines_feed(struct log_lines *l, const char *bytes, size_t len)
 {
-    while (len > 0) {
+    log_lines_feed_some(l, bytes, len, UINT_MAX);
+}
+
+size_t
+log_lines_feed_some(struct log_lines *l, const char *bytes, size_t len, unsigned max_lines)
+{
+    const char *begin = bytes;
+
+    while (len > 0 && max_lines-- > 0) {
         const char *newline = memchr(bytes, '\n', len);
         size_t part = newline ? (size_t)(newline - bytes) : len;
         if (newline && l->rest.len == 0) {
@@ -101,6 +110,7 @@ log_lines_feed(struct log_lines *l, const char *bytes, size_t len)
         bytes += part + (newline ? 1 : 0);
         len -= part + (newline ? 1 : 0);
     }
+    return (size_t)(bytes - begin);
 }
 
 void

@@ -31,6 +31,10 @@ log_lines_reset(struct log_lines *l);
 void
 log_lines_feed(struct log_lines *l, const char *bytes, size_t len);
 
+/* The same, but no more than so many lines: bytes used. */
+size_t
+log_lines_feed_some(struct log_lines *l, const char *bytes, size_t len, unsigned max_lines);
+
 /* The stream is over: what has no newline is a line too. */
 void
 log_lines_end(struct log_lines *l);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +24,14 @@
 #include "worker/routes.h"
 #include "worker/server.h"
 #include "worker/tokens.h"
+#include "worker/turns.h"
 #include "worker/worker.h"
 #include "worker/ws.h"
 
 #define STOP_CHECK_S 0.05
 #define STOP_MARGIN_MS 1000u /* leave by ourselves before the master's SIGKILL */
+#define MAPPED_FROM (4 * 1024 * 1024) /* bytes; a larger block grows without a copy, always:
+                                         malloc would put the next ones of its size elsewhere */
 #define SPARE_FDS 64u        /* beside connections: broker files, pipes, epoll, channels */
 
 static struct {
@@ -240,6 +244,8 @@ set_up(void)
 
     warm_up_libc();
     ev_set_allocator(loop_memory);
+    mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+    mallopt(M_TRIM_THRESHOLD, 2 * MAPPED_FROM);
     worker.loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
     if (!worker.loop)
         log_die("no event loop");
@@ -284,6 +290,7 @@ main(int argc, char **argv)
     set_up();
     fences = lock_down();
     tell_master(CONTROL_FENCES, fences);
+    turns_watch(worker.loop);
     server_start();
     tell_master(CONTROL_READY, 0);
     ev_run(worker.loop, 0);

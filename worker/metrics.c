@@ -20,7 +20,24 @@ static const struct {
     [SCORE_LOG_VIEWERS] = {"log_viewers", "gauge", "Viewers of logs now."},
     [SCORE_TERMINALS] = {"terminals", "gauge", "Viewers of terminals now."},
     [SCORE_LIMITED] = {"limited_total", "counter", "Connections turned away at a cap."},
+    [SCORE_SLOW_TURNS] = {"slow_turns_total", "counter",
+                          "Turns of a worker's loop that took over 5 ms."},
+    [SCORE_LONGEST_TURN_US] = {"longest_turn_microseconds", "gauge",
+                               "The longest turn of a worker's loop since its start."},
 };
+
+/* Of all workers together. */
+static int64_t
+value_of(enum score score)
+{
+    int64_t sum;
+
+    if (score == SCORE_LONGEST_TURN_US)
+        return (int64_t)scoreboard_max(score);
+    /* A worker that was killed took what it had open along: no gauge below zero. */
+    sum = (int64_t)scoreboard_sum(score);
+    return sum < 0 ? 0 : sum;
+}
 
 void
 handle_healthz(struct exchange *x)
@@ -48,15 +65,11 @@ handle_metrics(struct exchange *x)
                    "# TYPE ssebench_webui_workers gauge\n"
                    "ssebench_webui_workers %u\n",
                    c->server_version, c->n_workers);
-    for (unsigned i = 0; i < SCORE_COUNT; i++) {
-        /* A worker that was killed took what it had open along: no gauge below zero. */
-        int64_t sum = (int64_t)scoreboard_sum((enum score)i);
-
+    for (unsigned i = 0; i < SCORE_COUNT; i++)
         buf_add_format(&body,
                        "# HELP ssebench_webui_%s %s\n# TYPE ssebench_webui_%s %s\n"
                        "ssebench_webui_%s %lld\n",
                        METRICS[i].name, METRICS[i].help, METRICS[i].name, METRICS[i].type,
-                       METRICS[i].name, (long long)(sum < 0 ? 0 : sum));
-    }
+                       METRICS[i].name, (long long)value_of((enum score)i));
     exchange_text(x, 200, "text/plain; version=0.0.4", &body);
 }

@@ -219,12 +219,14 @@ on_project(void *ctx, struct daemon_answer *a)
 static void
 start_debug(struct pty *p)
 {
+    struct daemon_question q = {.run_id = p->run_id, .target = "/project", .member = "source",
+                                .timeout_ms = LIMIT_UPSTREAM_HEALTH_MS};
+
     if (p->message[0] == '-') {
         fail(p, "a message may not begin with '-'");
         return;
     }
-    p->project = daemon_get(p->run_id, "/project", "source", LIMIT_UPSTREAM_HEALTH_MS,
-                            on_project, p);
+    p->project = daemon_get(&q, on_project, p);
     if (p->project == NULL) {
         snprintf(p->workdir, sizeof p->workdir, "%s", FALLBACK_DIR);
         ask_open(p);

@@ -76,8 +76,7 @@ on_document(void *ctx, struct daemon_answer *answer)
 }
 
 static void
-begin(struct exchange *x, const char *run_id, const char *target, const char *member,
-      unsigned timeout_ms, daemon_fn fn)
+begin(struct exchange *x, const struct daemon_question *q, daemon_fn fn)
 {
     struct asked *a = calloc(1, sizeof *a);
 
@@ -88,8 +87,8 @@ begin(struct exchange *x, const char *run_id, const char *target, const char *me
     a->x = x;
     a->source.fd = -1;
     buf_init(&a->body, 0);
-    message_string_set(a->run_id, sizeof a->run_id, run_id);
-    a->call = daemon_get(run_id, target, member, timeout_ms, fn, a);
+    message_string_set(a->run_id, sizeof a->run_id, q->run_id);
+    a->call = daemon_get(q, fn, a);
     if (a->call == NULL) {
         free_asked(a);
         exchange_error(x, 503, "SDK not accessible - the run may not be running",
@@ -102,7 +101,19 @@ begin(struct exchange *x, const char *run_id, const char *target, const char *me
 void
 run_daemon_answer(struct exchange *x, const char *run_id, const char *target)
 {
-    begin(x, run_id, target, "", LIMIT_UPSTREAM_MS, on_document);
+    struct daemon_question q = {.run_id = run_id, .target = target,
+                                .timeout_ms = LIMIT_UPSTREAM_MS};
+
+    begin(x, &q, on_document);
+}
+
+void
+run_daemon_answer_dialog(struct exchange *x, const char *run_id, const char *target)
+{
+    struct daemon_question q = {.run_id = run_id, .target = target, .member = "entries",
+                                .timeout_ms = LIMIT_UPSTREAM_MS, .cut = true};
+
+    begin(x, &q, on_document);
 }
 
 /* --- the grade ----------------------------------------------------------------------------- */
@@ -157,7 +168,10 @@ on_result(void *ctx, struct daemon_answer *answer)
 void
 run_daemon_answer_result(struct exchange *x, const char *run_id)
 {
-    begin(x, run_id, "/result", "available", LIMIT_UPSTREAM_MS, on_result);
+    struct daemon_question q = {.run_id = run_id, .target = "/result", .member = "available",
+                                .timeout_ms = LIMIT_UPSTREAM_MS};
+
+    begin(x, &q, on_result);
 }
 
 /* --- health ---------------------------------------------------------------------------------- */
@@ -186,5 +200,8 @@ on_health(void *ctx, struct daemon_answer *answer)
 void
 run_daemon_answer_health(struct exchange *x, const char *run_id)
 {
-    begin(x, run_id, "/version", "version", LIMIT_UPSTREAM_HEALTH_MS, on_health);
+    struct daemon_question q = {.run_id = run_id, .target = "/version",
+                                .timeout_ms = LIMIT_UPSTREAM_HEALTH_MS};
+
+    begin(x, &q, on_health);
 }

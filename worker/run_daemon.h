@@ -8,6 +8,10 @@ struct exchange;
 void
 run_daemon_answer(struct exchange *x, const char *run_id, const char *target);
 
+/* The same for the dialog, which is cut and says so when it is over the limit for an answer. */
+void
+run_daemon_answer_dialog(struct exchange *x, const char *run_id, const char *target);
+
 /* The grade: the daemon's, else that of the run directory's result.json, else what the daemon
  * said (contract 10.4). */
 void

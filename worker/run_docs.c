@@ -110,7 +110,7 @@ take_fd(struct doc *doc)
 /* More is no number of an entry; the daemon would have to read it as one. */
 #define SINCE_MAX 9007199254740991.
 
-static const struct doc_kind kind_health, kind_reference;
+static const struct doc_kind kind_dialog, kind_health, kind_reference;
 
 /* --- the seam ------------------------------------------------------------------------- */
 
@@ -133,6 +133,8 @@ answer_from_daemon(struct doc *doc)
         run_daemon_answer_health(x, run_id);
     else if (kind->file == RUN_FILE_RESULT)
         run_daemon_answer_result(x, run_id);
+    else if (kind == &kind_dialog)
+        run_daemon_answer_dialog(x, run_id, target);
     else
         run_daemon_answer(x, run_id, target);
 }

@@ -231,8 +231,7 @@ done_dialog(void *ctx)
 int
 sdk_document_dialog(int fd, uint64_t size, double since, struct sdk_document *ret_document)
 {
-    return sdk_document_dialog_of(dialog_reader_new(fd, size, since, LIMIT_DIALOG_ENTRIES),
-                                  ret_document);
+    return sdk_document_dialog_of(dialog_reader_of_file(fd, size, since), ret_document);
 }
 
 int

@@ -23,6 +23,7 @@
 #define WS_SUBPROTOCOL "ssebench"
 #define WS_READ_SIZE 1024u   /* bytes of one read: the library keeps such a buffer per socket */
 #define WS_BURST (256u * 1024u) /* bytes sent for one socket before the others have a turn */
+#define WS_PIECE_COST 512u   /* what sending a piece costs beside its bytes, in bytes */
 #define WS_TICK_MS 1000u
 #define WS_SLOTS (LIMIT_WS_PING_MS / WS_TICK_MS) /* sockets are pinged in turn, slot by slot */
 #define WS_STALL_ROUNDS (LIMIT_WRITE_STALL_MS / LIMIT_WS_PING_MS)
@@ -221,7 +222,7 @@ send_queue(struct ws *ws)
            ws_queue_peek(&ws->queue, LIMIT_WS_FRAGMENT, &piece)) {
         if (send_piece(ws, &piece) != 0)
             return -EPIPE;
-        burst += piece.len + 1;
+        burst += piece.len + WS_PIECE_COST;
         ws_queue_taken(&ws->queue, &piece);
         ws->idle_rounds = 0;
     }
@@ -450,8 +451,14 @@ ws_send_binary(struct ws *ws, const void *bytes, size_t len)
 void
 ws_send_shared(struct ws *ws, struct ws_bytes *bytes)
 {
+    ws_send_shared_part(ws, bytes, true, true);
+}
+
+void
+ws_send_shared_part(struct ws *ws, struct ws_bytes *bytes, bool first, bool last)
+{
     struct ws_bytes *own = bytes ? ws_bytes_ref(bytes) : NULL;
-    send_entry(ws, (struct ws_entry){own, false, true, true});
+    send_entry(ws, (struct ws_entry){own, false, first, last});
 }
 
 void

@@ -19,6 +19,12 @@ ws_bytes_new(const void *bytes, size_t len); /* copies; NULL: no memory */
 struct ws_bytes *
 ws_bytes_take(char *malloced, size_t len); /* takes the memory */
 struct ws_bytes *
+ws_bytes_take_inside(char *malloced, size_t start, size_t len); /* [start..start+len) of it */
+struct ws_bytes *
+ws_bytes_part(struct ws_bytes *whole, size_t start, size_t len); /* without a copy */
+const char *
+ws_bytes_data(const struct ws_bytes *b, size_t *ret_len);
+struct ws_bytes *
 ws_bytes_ref(struct ws_bytes *b); /* one more reference; returns b */
 void
 ws_bytes_unref(struct ws_bytes *b); /* NULL: nothing */
@@ -52,6 +58,10 @@ ws_send_binary(struct ws *ws, const void *bytes, size_t len);
 void
 ws_send_shared(struct ws *ws, struct ws_bytes *bytes); /* text; takes no reference of yours;
                                                           NULL (no memory) closes with 1013 */
+
+/* The same as one part of a message: see ws_send_part. */
+void
+ws_send_shared_part(struct ws *ws, struct ws_bytes *bytes, bool first, bool last);
 
 /* Queue a part of one long text message as it is produced; `first` and `last` mark its ends.
  * Nothing else may be sent on this socket between the two. */

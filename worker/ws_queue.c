@@ -12,7 +12,9 @@
 struct ws_bytes {
     unsigned references;
     size_t len;
-    char *data;
+    const char *data;
+    char *owned;            /* NULL: inline, or a part of `whole` */
+    struct ws_bytes *whole; /* one reference to it */
     char inline_data[];
 };
 
@@ -29,14 +31,32 @@ ws_bytes_new(const void *bytes, size_t len)
 }
 
 struct ws_bytes *
-ws_bytes_take(char *malloced, size_t len)
+ws_bytes_take_inside(char *malloced, size_t start, size_t len)
 {
     struct ws_bytes *b = malloced ? malloc(sizeof(*b)) : NULL;
     if (!b) {
         free(malloced);
         return NULL;
     }
-    *b = (struct ws_bytes){.references = 1, .len = len, .data = malloced};
+    *b = (struct ws_bytes){
+        .references = 1, .len = len, .data = malloced + start, .owned = malloced};
+    return b;
+}
+
+struct ws_bytes *
+ws_bytes_take(char *malloced, size_t len)
+{
+    return ws_bytes_take_inside(malloced, 0, len);
+}
+
+struct ws_bytes *
+ws_bytes_part(struct ws_bytes *whole, size_t start, size_t len)
+{
+    struct ws_bytes *b = malloc(sizeof(*b));
+    if (!b)
+        return NULL;
+    *b = (struct ws_bytes){
+        .references = 1, .len = len, .data = whole->data + start, .whole = ws_bytes_ref(whole)};
     return b;
 }
 
@@ -47,13 +67,20 @@ ws_bytes_ref(struct ws_bytes *b)
     return b;
 }
 
+const char *
+ws_bytes_data(const struct ws_bytes *b, size_t *ret_len)
+{
+    *ret_len = b->len;
+    return b->data;
+}
+
 void
 ws_bytes_unref(struct ws_bytes *b)
 {
     if (!b || --b->references > 0)
         return;
-    if (b->data != b->inline_data)
-        free(b->data);
+    ws_bytes_unref(b->whole);
+    free(b->owned);
     free(b);
 }
 

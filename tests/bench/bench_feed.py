@@ -2,7 +2,7 @@
 """What watching a run costs: from an entry in its file to the client, and what the rest waits.
 
     SSEBENCH_BUILD=build tests/bench/bench_feed.py [part ...]      parts: push quiet poll idle
-                                                                          past diff log
+                                                                  past diff log turns
 """
 import json
 import os
@@ -49,14 +49,15 @@ def cpu_seconds(pid):
 class World:
     """A server and a run that goes on, whose dialog is written here."""
 
-    def __init__(self, **knobs):
+    def __init__(self, env=None, rubbish=(), **knobs):
         self.place, self.liar = harness.Place(), Liar()
         self.liar.say = {"/version": answer('{"version":"1"}'), "/project": answer('{"id":"t"}'),
                          "/files": answer('{"files":[]}'), "/diff": answer('{"diff":""}'),
                          "/result": answer('{"available":false}')}
-        self.place.knobs(agent_seconds=3000, rubbish={"endpoint": self.liar.url + "\n"}, **knobs)
+        self.place.knobs(agent_seconds=3000, **knobs,
+                         rubbish={"endpoint": self.liar.url + "\n", **dict(rubbish)})
         self.place.start_run(RUN, agent="dummy", agent_seconds=3000)
-        self.server = harness.Server(self.place)
+        self.server = harness.Server(self.place, env)
         wait_for(lambda: any(r["id"] == RUN and r["status"] == "running"
                              for r in self.server.runs()), what="the run")
         folder = next(f for f, _, _ in os.walk(self.place.results) if f.endswith("/" + RUN))
@@ -334,6 +335,149 @@ def log():
     world.close()
 
 
+# --- the longest turn of a worker's loop ---------------------------------------------------------
+
+BIG = 30 << 20
+LINES = "+a line of a diff\\n"
+
+
+def undisturbed(pid):
+    """No other process takes the worker's core from it: its turns are its own."""
+    try:
+        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        print("turns: not root, so other processes' time is in the figures")
+
+
+def longest(server):
+    text = server.get("/api/metrics").text
+    return int(text.rpartition("ssebench_webui_longest_turn_microseconds ")[2].split()[0])
+
+
+def until(s, *marks):
+    """Read messages up to one with each mark, in any order."""
+    tail, left = b"", set(marks)
+    while left:
+        data = s.recv(1 << 20)
+        assert data, "closed"
+        tail = tail[-256:] + data
+        left -= {m for m in left if m in tail}
+
+
+def documents(liar):
+    liar.say["/project"] = answer('{"id":"%s"}' % ("x" * BIG))
+    liar.say["/diff"] = answer('{"diff":"%s"}' % (LINES * (BIG // len(LINES))))
+    liar.say["/files"] = answer('{"files":[%s]}' % ",".join(
+        ['{"path":"a/file","status":"modified","additions":1,"deletions":2}'] * 400000))
+
+
+def turn_feed(world):
+    s = world.connect()
+    until(s, b'"type":"project"', b'"type":"diff"', b'"type":"files"', b'"type":"result"')
+    time.sleep(3)  # rounds in which it is compared
+    world.liar.say["/diff"] = answer('{"diff":"%s!"}' % (LINES * (BIG // len(LINES))))
+    until(s, b"!\"}")
+    s.close()
+
+
+def turn_daemon_dialog(world):
+    os.unlink(world.dialog.name)
+    world.liar.say["/agent/dialog"] = answer('{"entries":[{"seq":0,"content":"%s"},%s]}' % (
+        "z" * (BIG // 2), ",".join('{"seq":%d,"content":"entry"}' % i
+                                   for i in range(1, 200000))))
+    s = world.connect()
+    until(s, b'"lastSeq":199999')
+    s.close()
+
+
+def get(world, what, coding):
+    def one():
+        answered = world.server.get("/api/containers/%s/%s" % (RUN, what),
+                                    {"Accept-Encoding": coding}, timeout=60)
+        assert answered.status == 200, answered.status
+    return one
+
+
+def turn_file_dialog(world):
+    world.dialog.write(b'{"seq":1,"content":"%s"}\n' % (b"z" * BIG))
+    world.dialog.write(b"".join(b'{"seq":%d}\n' % i for i in range(2, 100000)))
+    s = world.connect()
+    until(s, b'"lastSeq":99999')
+    s.close()
+
+
+def turn_log(world, run=RUN):
+    s = world.connect("/api/containers/%s/logs-ws" % run)
+    until(s, b'"type":"end"')
+    s.close()
+
+
+def finished_with(world, big):
+    """A finished run whose file `big` has 30 MiB; its ID."""
+    run = world.place.finished()[0]["run_id"]
+    folder = next(f for f, _, _ in os.walk(world.place.results) if f.endswith("/" + run))
+    text = {"result.json": '{"patch_result":{"error_log":"%s"},"runtime_result":{}}'
+                           % ("e\\n" * (BIG // 3)),
+            "post-review.txt": " " * BIG, "final.patch": "+x\n" * (BIG // 3),
+            "agent.log": "a\n" * (BIG // 2), "summary.json": None}[big]
+    path = os.path.join(folder, big)
+    if big == "summary.json":
+        with open(path, encoding="utf-8") as f:
+            summary = json.load(f)
+        summary["task"]["task_description"] = {"issue": "i" * (7 << 20)}
+        text = json.dumps(summary)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return run
+
+
+def turn_finished(big, what):
+    def one(world):
+        run = finished_with(world, big)
+        if what == "logs-ws":
+            turn_log(world, run)
+        elif what == "sdk-ws":
+            s = world.connect("/api/containers/%s/sdk-ws" % run)
+            until(s, b'"type":"result"')
+            s.close()
+        else:
+            answered = world.server.get("/api/containers/%s/%s" % (run, what), timeout=60)
+            assert answered.status == 200, (what, answered.status)
+    return one
+
+
+def turns():
+    """Each case on a server of its own, with one worker: what it adds to the longest turn."""
+    cases = {
+        "feed, documents of 30 MiB from the daemon": (turn_feed, True, {}),
+        "feed, daemon's dialog of 15 MiB and 200,000 entries": (turn_daemon_dialog, False, {}),
+        "feed, dialog's line of 30 MiB and 100,000 others": (turn_file_dialog, False, {}),
+        "logs-ws, 10 MB of two-byte lines": (
+            turn_log, False, {"rubbish": {"logs": "x\n" * 5000000}}),
+    }
+    for what in ("diff", "files", "project"):
+        for coding in ("identity", "gzip"):
+            cases["GET %s of 30 MiB from the daemon, %s" % (what, coding)] = (
+                lambda w, a=what, c=coding: get(w, a, c)(), True, {})
+    for big, what in (("result.json", "result"), ("result.json", "sdk-ws"),
+                      ("summary.json", "project"), ("post-review.txt", "review"),
+                      ("final.patch", "files"), ("final.patch", "diff"),
+                      ("agent.log", "logs-ws")):
+        cases["finished run, big %s, %s" % (big, what)] = (turn_finished(big, what), False, {})
+    for label, (act, big, knobs) in cases.items():
+        world = World({"SSEBENCH_WEBUI_WORKERS": "1"}, **knobs)
+        undisturbed(world.workers()[0])
+        if big:
+            documents(world.liar)
+        before = longest(world.server)
+        try:
+            act(world)
+            print("turns, %s: longest %.1f ms (%.1f ms before)" % (
+                label, longest(world.server) / 1000, before / 1000))
+        finally:
+            world.close()
+
+
 if __name__ == "__main__":
     sys.stdout.reconfigure(line_buffering=True)
     parts = sys.argv[1:] or ["push", "quiet", "poll", "idle", "past", "diff", "log"]
@@ -350,5 +494,7 @@ if __name__ == "__main__":
         diff()
     if "log" in parts:
         log()
+    if "turns" in parts:
+        turns()
     if "idle" in parts:
         idle(10000)

@@ -123,34 +123,46 @@ static const struct {
     const char *text;
     bool valid;
     const char *value; /* of "m"; NULL: not there */
+    const char *other; /* of "b" */
 } members[] = {
-    {"{\"m\":\"x\"}", true, "\"x\""},
-    {"{\"a\":1,\"m\":[1,{\"m\":2}],\"b\":3}", true, "[1,{\"m\":2}]"},
-    {"{\"a\":{\"m\":1}}", true, NULL},
-    {"{\"a\":[\"m\",\"m\"],\"b\":\"m\"}", true, NULL},
-    {"{\"m\":true}", true, "true"},
-    {"{\"m\":12}", true, "12"},
-    {"{\"m\":1,\"m\":{}}", true, "{}"},
-    {"{\"m\":\"a\\\"}\\\\\"}", true, "\"a\\\"}\\\\\""},
-    {"{\"mm\":1}", true, NULL},
-    {"{\n \"m\" : [ ] \n}\n", true, "[ ]"},
-    {"{}", true, NULL},
-    {"[]", false, NULL},
-    {"{\"m\":}", false, NULL},
-    {"{\"m\":1", false, NULL},
-    {"{\"m\":1}}", false, NULL},
-    {"", false, NULL},
+    {"{\"m\":\"x\"}", true, "\"x\"", NULL},
+    {"{\"a\":1,\"m\":[1,{\"m\":2}],\"b\":3}", true, "[1,{\"m\":2}]", "3"},
+    {"{\"a\":{\"m\":1}}", true, NULL, NULL},
+    {"{\"a\":[\"m\",\"m\"],\"b\":\"m\"}", true, NULL, "\"m\""},
+    {"{\"m\":true}", true, "true", NULL},
+    {"{\"m\":12}", true, "12", NULL},
+    {"{\"m\":1,\"m\":{}}", true, "{}", NULL},
+    {"{\"m\":\"a\\\"}\\\\\"}", true, "\"a\\\"}\\\\\"", NULL},
+    {"{\"mm\":1}", true, NULL, NULL},
+    {"{\n \"m\" : [ ] \n}\n", true, "[ ]", NULL},
+    {"{}", true, NULL, NULL},
+    {"[]", false, NULL, NULL},
+    {"{\"m\":}", false, NULL, NULL},
+    {"{\"m\":1", false, NULL, NULL},
+    {"{\"m\":1}}", false, NULL, NULL},
+    {"", false, NULL, NULL},
 };
+
+static void
+check_value(const struct body_value *v, const char *text, const char *expected)
+{
+    assert_int_equal(v->kind != '\0', expected != NULL);
+    if (expected == NULL)
+        return;
+    assert_int_equal(v->end - v->start, strlen(expected));
+    assert_memory_equal(text + v->start, expected, v->end - v->start);
+}
 
 static void
 members_are_found(void **state)
 {
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         struct body_scan whole, pieces;
+        static const char *const names[] = {"m", "b"};
         const char *text = members[i].text;
 
-        body_scan_begin(&whole, "m");
-        body_scan_begin(&pieces, "m");
+        body_scan_begin(&whole, names, 2);
+        body_scan_begin(&pieces, names, 2);
         body_scan_feed(&whole, text, strlen(text));
         for (const char *at = text; *at != '\0'; at++)
             body_scan_feed(&pieces, at, 1);
@@ -159,15 +171,27 @@ members_are_found(void **state)
             fail_msg("%s", text);
         if (!members[i].valid)
             continue;
-        assert_int_equal(whole.kind, pieces.kind);
-        assert_int_equal(whole.kind != '\0', members[i].value != NULL);
-        if (members[i].value == NULL)
-            continue;
-        assert_int_equal(whole.end - whole.start, strlen(members[i].value));
-        assert_memory_equal(text + whole.start, members[i].value, whole.end - whole.start);
-        assert_int_equal(pieces.start, whole.start);
-        assert_int_equal(pieces.end, whole.end);
+        assert_memory_equal(whole.value, pieces.value, sizeof whole.value);
+        check_value(&whole.value[0], text, members[i].value);
+        check_value(&whole.value[1], text, members[i].other);
     }
+}
+
+/* Up to where an array that arrives in pieces has whole objects. */
+static void
+whole_elements_are_known(void **state)
+{
+    static const char *const names[] = {"m"};
+    static const char text[] = "{\"x\":[{}],\"m\":[{\"a\":[{}]},[1],2,{";
+    struct body_scan s;
+
+    body_scan_begin(&s, names, 1);
+    body_scan_feed(&s, text, sizeof text - 1);
+    assert_true(body_scan_good(&s));
+    assert_false(body_scan_end(&s));
+    assert_string_equal(text + s.elements_end, ",2,{");
+    body_scan_feed(&s, "]", 1);
+    assert_false(body_scan_good(&s));
 }
 
 static void
@@ -175,15 +199,21 @@ elements_are_cut_out(void **state)
 {
     static const char text[] = " {\"a\":[1,2]} ,\"x,]\\\"\", 3,[4,[5]],{}";
     static const char *const expected[] = {"{\"a\":[1,2]} ", "\"x,]\\\"\"", "3", "[4,[5]]", "{}"};
-    const char *element;
-    size_t at = 0, len, n = 0;
 
-    while (body_scan_element(text, sizeof text - 1, &at, &element, &len)) {
-        assert_true(n < 5);
-        assert_int_equal(len, strlen(expected[n]));
-        assert_memory_equal(element, expected[n++], len);
+    for (size_t most = 1; most < sizeof text; most++) {
+        struct body_element e = {0};
+        size_t n = 0;
+        int r;
+
+        while ((r = body_element_next(&e, text, sizeof text - 1, most)) >= 0) {
+            if (r == 0)
+                continue;
+            assert_true(n < 5);
+            assert_int_equal(e.end - e.start, strlen(expected[n]));
+            assert_memory_equal(text + e.start, expected[n++], e.end - e.start);
+        }
+        assert_int_equal(n, 5);
     }
-    assert_int_equal(n, 5);
 }
 
 /* --- a task ------------------------------------------------------------------------------------ */
@@ -240,6 +270,7 @@ main(void)
         cmocka_unit_test(answers_are_read_within_limits),
         cmocka_unit_test(a_head_without_end_is_too_large),
         cmocka_unit_test(members_are_found),
+        cmocka_unit_test(whole_elements_are_known),
         cmocka_unit_test(elements_are_cut_out),
         cmocka_unit_test(a_task_names_its_patch),
         cmocka_unit_test(a_deep_task_is_refused),

@@ -39,15 +39,20 @@ collect(void *ctx, const char *text, size_t len)
 }
 
 static void
-feed_by(const struct line_case *c, size_t step)
+feed_by(const struct line_case *c, size_t step, unsigned max_lines)
 {
     struct buf got;
     struct log_lines lines;
     size_t len = strlen(c->stream);
     buf_init(&got, 0);
     log_lines_init(&lines, collect, &got);
-    for (size_t at = 0; at < len; at += step)
-        log_lines_feed(&lines, c->stream + at, len - at < step ? len - at : step);
+    for (size_t at = 0; at < len;) {
+        size_t used = log_lines_feed_some(&lines, c->stream + at,
+                                          len - at < step ? len - at : step, max_lines);
+
+        assert_true(used > 0 && used <= step);
+        at += used;
+    }
     log_lines_end(&lines);
     if (got.len != strlen(c->lines) || (got.len && memcmp(got.data, c->lines, got.len)))
         fail_msg("%s, in steps of %zu: got %.*s", c->label, step, (int)got.len, got.data);
@@ -60,7 +65,8 @@ test_borders(void **state)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         for (size_t step = 1; step < 8; step++)
-            feed_by(&cases[i], step);
+            for (unsigned max_lines = 1; max_lines < 4; max_lines++)
+                feed_by(&cases[i], step, max_lines);
 }
 
 /* What the pieces of one long line were. */
