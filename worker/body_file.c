@@ -16,9 +16,31 @@ static const char JSON_TYPE[] = "application/json";
 struct text_body {
     int fd;
     uint64_t size, offset;
-    const char *before, *after;
-    enum { TEXT_BEFORE, TEXT_INSIDE, TEXT_OVER } state;
+    const char *before, *after, *none;
+    enum { TEXT_BLANK, TEXT_BEFORE, TEXT_INSIDE, TEXT_OVER } state;
 };
+
+/* Is there anything in it? Until that is known blanks are given: JSON may begin with them. */
+static int
+skip_blank(struct text_body *t, struct buf *out)
+{
+    static char slice[FILE_SLICE];
+    int64_t n = file_slice_read(t->fd, slice, sizeof slice, t->offset);
+
+    if (n < 0)
+        return (int)n;
+    t->offset += (uint64_t)n;
+    if (!file_slice_is_blank(slice, (size_t)n)) {
+        t->state = TEXT_BEFORE;
+        t->offset = 0;
+    } else if (n == 0 || t->offset >= t->size) {
+        buf_add_str(out, t->none);
+        t->state = TEXT_OVER;
+        return 1;
+    }
+    buf_add(out, "\n", 1);
+    return 1;
+}
 
 static int
 fill_text(void *ctx, struct buf *out)
@@ -28,6 +50,8 @@ fill_text(void *ctx, struct buf *out)
 
     if (t->state == TEXT_OVER)
         return 0;
+    if (t->state == TEXT_BLANK)
+        return skip_blank(t, out);
     if (t->state == TEXT_BEFORE) {
         buf_add_str(out, t->before);
         t->state = TEXT_INSIDE;
@@ -53,7 +77,7 @@ done_text(void *ctx)
 }
 
 bool
-body_text_new(int fd, uint64_t size, const char *before, const char *after,
+body_note_new(int fd, uint64_t size, const char *before, const char *after, const char *none,
               struct body_source *ret)
 {
     struct text_body *t = malloc(sizeof *t);
@@ -62,9 +86,17 @@ body_text_new(int fd, uint64_t size, const char *before, const char *after,
         close(fd);
         return false;
     }
-    *t = (struct text_body){.fd = fd, .size = size, .before = before, .after = after};
+    *t = (struct text_body){.fd = fd, .size = size, .before = before, .after = after,
+                            .none = none, .state = none != NULL ? TEXT_BLANK : TEXT_BEFORE};
     *ret = (struct body_source){fill_text, done_text, t};
     return true;
+}
+
+bool
+body_text_new(int fd, uint64_t size, const char *before, const char *after,
+              struct body_source *ret)
+{
+    return body_note_new(fd, size, before, after, NULL, ret);
 }
 
 /* --- files ---------------------------------------------------------------------------- */

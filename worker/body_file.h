@@ -14,6 +14,11 @@ bool
 body_text_new(int fd, uint64_t size, const char *before, const char *after,
               struct body_source *ret);
 
+/* The same, but `none` when the file holds nothing but blanks. */
+bool
+body_note_new(int fd, uint64_t size, const char *before, const char *after, const char *none,
+              struct body_source *ret);
+
 /* The files of a git diff: {"files":[...]}. Takes the descriptor. */
 bool
 body_files_new(int fd, uint64_t size, struct body_source *ret);

@@ -6,12 +6,49 @@
 #include "worker/worker.h"
 #include "worker/ws.h"
 
+#define RELEASE_FROM (1024u * 1024u)
+#define RELEASED_MAX 64u
 #define COMPARE_SLICE (512u * 1024u) /* bytes in one turn; a fraction of a millisecond */
+
+/* --- letting go ------------------------------------------------------------------------------ */
+
+/* Giving 32 MiB back to the system takes some milliseconds: one message a turn. */
+static struct ws_bytes *released[RELEASED_MAX];
+static unsigned n_released;
+static ev_timer release_timer;
+
+static void
+on_release(struct ev_loop *loop, ev_timer *w, int events)
+{
+    ws_bytes_unref(released[--n_released]);
+    if (n_released > 0)
+        ev_timer_start(loop, w);
+}
+
+static void
+release(struct ws_bytes *bytes)
+{
+    size_t len = 0;
+
+    if (bytes != NULL)
+        ws_bytes_data(bytes, &len);
+    if (len < RELEASE_FROM || n_released == RELEASED_MAX) {
+        ws_bytes_unref(bytes);
+        return;
+    }
+    released[n_released++] = bytes;
+    if (ev_is_active(&release_timer))
+        return;
+    ev_timer_init(&release_timer, on_release, 0., 0.);
+    ev_timer_start(worker_loop(), &release_timer);
+}
+
+/* --- what is new ------------------------------------------------------------------------------- */
 
 static void
 install(struct feed *f, enum feed_message kind, struct ws_bytes *bytes)
 {
-    ws_bytes_unref(f->messages[kind]);
+    release(f->messages[kind]);
     f->messages[kind] = bytes;
     if (bytes == NULL)
         return;
@@ -45,7 +82,7 @@ compare(struct feed *f)
             if (n->at < len)
                 return FEED_LATER;
             n->bytes = NULL;
-            ws_bytes_unref(bytes);
+            release(bytes);
             return FEED_SAME;
         }
     }
@@ -105,10 +142,10 @@ void
 feed_message_end(struct feed *f)
 {
     ev_timer_stop(worker_loop(), &f->fresh.timer);
-    ws_bytes_unref(f->fresh.bytes);
+    release(f->fresh.bytes);
     f->fresh.bytes = NULL;
     for (unsigned i = 0; i < FEED_MESSAGES; i++) {
-        ws_bytes_unref(f->messages[i]);
+        release(f->messages[i]);
         f->messages[i] = NULL;
     }
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/json_write.h"
@@ -62,6 +61,18 @@ file_slice_whole(int fd, uint64_t size, size_t *ret_len)
 }
 
 bool
+file_slice_is_blank(const char *bytes, size_t len)
+{
+    static const bool blank[256] = {
+        [' '] = true, ['\t'] = true, ['\r'] = true, ['\n'] = true, ['\v'] = true, ['\f'] = true};
+
+    for (size_t i = 0; i < len; i++)
+        if (!blank[(unsigned char)bytes[i]])
+            return false;
+    return true;
+}
+
+bool
 file_slice_blank(int fd, uint64_t size)
 {
     char slice[4096];
@@ -72,9 +83,8 @@ file_slice_blank(int fd, uint64_t size)
 
         if (n <= 0)
             return true;
-        for (int64_t i = 0; i < n; i++)
-            if (strchr(" \t\r\n\v\f", slice[i]) == NULL || slice[i] == '\0')
-                return false;
+        if (!file_slice_is_blank(slice, (size_t)n))
+            return false;
         at += (uint64_t)n;
     }
     return true;

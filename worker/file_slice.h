@@ -25,6 +25,10 @@ file_slice_escape(int fd, uint64_t size, uint64_t offset, struct buf *out);
 char *
 file_slice_whole(int fd, uint64_t size, size_t *ret_len);
 
+/* Are these bytes nothing but blanks? */
+bool
+file_slice_is_blank(const char *bytes, size_t len);
+
 /* Does the file hold nothing but blanks? */
 bool
 file_slice_blank(int fd, uint64_t size);

@@ -1,16 +1,20 @@
 /* One request of a client, one of the daemon; for the grade perhaps a file as well. */
 #include "worker/run_daemon.h"
 
+#include <ev.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/json_write.h"
 #include "common/limits.h"
+#include "worker/body_file.h"
 #include "worker/daemon.h"
 #include "worker/doc_render.h"
+#include "worker/doc_slices.h"
 #include "worker/exchange.h"
 #include "worker/file_slice.h"
 #include "worker/run_source.h"
+#include "worker/worker.h"
 
 struct asked {
     struct exchange *x;
@@ -19,8 +23,12 @@ struct asked {
     int status;               /* the first answer, kept while result.json is looked at */
     const char *error;
     struct buf body;
+    struct doc_slices *slices; /* of a large result.json that is looked at */
+    ev_timer turn;             /* the next of them */
     char run_id[MESSAGE_ID_SIZE];
 };
+
+static void on_turn(struct ev_loop *loop, ev_timer *w, int events);
 
 static void
 free_asked(struct asked *a)
@@ -28,6 +36,8 @@ free_asked(struct asked *a)
     if (a->call != NULL)
         daemon_cancel(a->call);
     run_source_done(&a->source);
+    ev_timer_stop(worker_loop(), &a->turn);
+    doc_slices_free(a->slices);
     buf_done(&a->body);
     free(a);
 }
@@ -86,6 +96,8 @@ begin(struct exchange *x, const struct daemon_question *q, daemon_fn fn)
     }
     a->x = x;
     a->source.fd = -1;
+    ev_timer_init(&a->turn, on_turn, 0., 0.);
+    a->turn.data = a;
     buf_init(&a->body, 0);
     message_string_set(a->run_id, sizeof a->run_id, q->run_id);
     a->call = daemon_get(q, fn, a);
@@ -119,6 +131,35 @@ run_daemon_answer_dialog(struct exchange *x, const char *run_id, const char *tar
 /* --- the grade ----------------------------------------------------------------------------- */
 
 static void
+on_turn(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct asked *a = w->data;
+    struct exchange *x = a->x;
+    struct body_source body = {doc_slices_fill, doc_slices_done, a->slices};
+    int more = doc_slices_look(a->slices);
+
+    if (more == 1) {
+        ev_timer_start(loop, w);
+    } else if (more == 0) {
+        a->slices = NULL;
+        free_asked(a);
+        body_answer(x, body, UINT64_MAX);
+    } else {
+        answer_first(a);
+    }
+}
+
+static bool
+begin_slices(struct asked *a)
+{
+    a->slices = doc_slices_new(a->source.fd, a->source.size, DOC_RESULT);
+    a->source.fd = -1;
+    if (a->slices != NULL)
+        ev_timer_start(worker_loop(), &a->turn);
+    return a->slices != NULL;
+}
+
+static void
 on_result_file(void *ctx)
 {
     struct asked *a = ctx;
@@ -126,6 +167,8 @@ on_result_file(void *ctx)
     size_t len = 0;
     char *bytes = NULL;
 
+    if (a->source.status == ANSWER_OK && a->source.size > DOC_AT_ONCE && begin_slices(a))
+        return;
     buf_init(&body, 0);
     if (a->source.status == ANSWER_OK)
         bytes = file_slice_whole(a->source.fd, a->source.size, &len);

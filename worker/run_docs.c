@@ -2,6 +2,7 @@
  * The documents of a run: project, diff, files, dialog, grade, note, reference patch. One way
  * for all: find the run, open the file, answer; a table says how they differ.
  */
+#include <ev.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "worker/body_file.h"
 #include "worker/dialog_read.h"
 #include "worker/doc_render.h"
+#include "worker/doc_slices.h"
 #include "worker/exchange.h"
 #include "worker/file_slice.h"
 #include "worker/reference_patch.h"
@@ -48,6 +50,8 @@ struct doc {
     double since; /* dialog only */
     struct run_source source;
     struct reference_patch reference; /* of the local task */
+    struct doc_slices *slices;        /* of a large file that is looked at */
+    ev_timer turn;                    /* the next of them */
 };
 
 static void
@@ -55,6 +59,9 @@ free_doc(struct doc *doc)
 {
     run_source_done(&doc->source);
     reference_patch_done(&doc->reference);
+    if (doc->slices != NULL)
+        ev_timer_stop(worker_loop(), &doc->turn);
+    doc_slices_free(doc->slices);
     free(doc);
 }
 
@@ -334,13 +341,9 @@ answer_review(struct doc *doc)
 {
     struct body_source body = {0};
     uint64_t size = doc->source.size;
-    bool made;
+    bool made = body_note_new(take_fd(doc), size, "{\"available\":true,\"text\":\"", "\"}",
+                              NO_NOTE, &body);
 
-    if (file_slice_blank(doc->source.fd, size)) {
-        answer_text(doc, NO_NOTE);
-        return;
-    }
-    made = body_text_new(take_fd(doc), size, "{\"available\":true,\"text\":\"", "\"}", &body);
     answer_body(doc, TRY_AGAIN, made, body, size);
 }
 
@@ -369,15 +372,51 @@ answer_rendered(struct doc *doc,
 }
 
 static void
+on_turn(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct doc *doc = w->data;
+    struct body_source body = {doc_slices_fill, doc_slices_done, doc->slices};
+    int more = doc_slices_look(doc->slices);
+
+    if (more == 1) {
+        ev_timer_start(loop, w);
+    } else if (more == 0) {
+        doc->slices = NULL;
+        answer_body(doc, TRY_AGAIN, true, body, UINT64_MAX);
+    } else {
+        answer_error(doc, 404, LEFT_NOTHING, NULL);
+    }
+}
+
+/* Large ones wait for their turns. */
+static void
+answer_parsed(struct doc *doc, enum doc_slices_kind kind,
+              int (*render)(const char *bytes, size_t len, struct buf *out))
+{
+    if (doc->source.size <= DOC_AT_ONCE) {
+        answer_rendered(doc, render);
+        return;
+    }
+    doc->slices = doc_slices_new(take_fd(doc), doc->source.size, kind);
+    if (doc->slices == NULL) {
+        answer_error(doc, 503, TRY_AGAIN, NULL);
+        return;
+    }
+    ev_timer_init(&doc->turn, on_turn, 0., 0.);
+    doc->turn.data = doc;
+    ev_timer_start(worker_loop(), &doc->turn);
+}
+
+static void
 answer_project(struct doc *doc)
 {
-    answer_rendered(doc, doc_render_project);
+    answer_parsed(doc, DOC_PROJECT, doc_render_project);
 }
 
 static void
 answer_result(struct doc *doc)
 {
-    answer_rendered(doc, doc_render_result);
+    answer_parsed(doc, DOC_RESULT, doc_render_result);
 }
 
 /* --- the table ---------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "worker/body_file.h"
 #include "worker/dialog_read.h"
 #include "worker/doc_render.h"
+#include "worker/doc_slices.h"
 #include "worker/file_slice.h"
 
 /* --- bodies of the HTTP routes, each as one message ------------------------------------- */
@@ -82,7 +83,7 @@ sdk_document_diff(int fd, uint64_t size, struct sdk_document *ret_document)
     return body_document(source, NULL, ret_document);
 }
 
-/* --- parsed ones, small enough to be made at once ---------------------------------------- */
+/* --- parsed ones: small ones at once, large ones in slices ---------------------------------- */
 
 struct whole_document {
     int fd;
@@ -132,11 +133,65 @@ whole_document(struct whole_document whole, struct sdk_document *ret_document)
     return 0;
 }
 
+struct large_document {
+    struct doc_slices *slices;
+    const char *before;
+    bool found; /* it has been looked at: there is such a document */
+    bool begun;
+};
+
+static int
+fill_large(void *ctx, struct buf *out, bool *ret_ends)
+{
+    struct large_document *d = ctx;
+    int more = d->found ? 1 : doc_slices_look(d->slices);
+    *ret_ends = false;
+    if (!d->found) {
+        d->found = more == 0;
+        return more >= 0; /* not usable is as missing */
+    }
+    if (!d->begun)
+        buf_add_str(out, d->before);
+    d->begun = true;
+    more = doc_slices_fill(d->slices, out);
+    if (more == 0)
+        buf_add(out, "}", 1);
+    *ret_ends = more == 0;
+    return more;
+}
+
+static void
+done_large(void *ctx)
+{
+    struct large_document *d = ctx;
+    doc_slices_free(d->slices);
+    free(d);
+}
+
+static int
+large_document(int fd, uint64_t size, enum doc_slices_kind kind, const char *before,
+               struct sdk_document *ret_document)
+{
+    struct large_document *d = calloc(1, sizeof(*d));
+    struct doc_slices *slices = doc_slices_new(fd, size, kind);
+    if (!d || !slices) {
+        free(d);
+        doc_slices_free(slices);
+        return -ENOMEM;
+    }
+    d->slices = slices;
+    d->before = before;
+    *ret_document = (struct sdk_document){fill_large, done_large, d};
+    return 0;
+}
+
 int
 sdk_document_project(int fd, uint64_t size, struct sdk_document *ret_document)
 {
     struct whole_document whole = {fd, size, "{\"type\":\"project\",\"data\":",
                                    doc_render_project};
+    if (size > DOC_AT_ONCE)
+        return large_document(fd, size, DOC_PROJECT, whole.before, ret_document);
     return whole_document(whole, ret_document);
 }
 
@@ -145,6 +200,8 @@ sdk_document_result(int fd, uint64_t size, struct sdk_document *ret_document)
 {
     struct whole_document whole = {fd, size, "{\"type\":\"result\",\"result\":",
                                    doc_render_result};
+    if (size > DOC_AT_ONCE)
+        return large_document(fd, size, DOC_RESULT, whole.before, ret_document);
     return whole_document(whole, ret_document);
 }
 

@@ -24,6 +24,7 @@
 #define WS_READ_SIZE 1024u   /* bytes of one read: the library keeps such a buffer per socket */
 #define WS_BURST (256u * 1024u) /* bytes sent for one socket before the others have a turn */
 #define WS_PIECE_COST 512u   /* what sending a piece costs beside its bytes, in bytes */
+#define WS_ENTRY_COST 64u    /* bytes of memory a queued message costs beside its own */
 #define WS_TICK_MS 1000u
 #define WS_SLOTS (LIMIT_WS_PING_MS / WS_TICK_MS) /* sockets are pinged in turn, slot by slot */
 #define WS_STALL_ROUNDS (LIMIT_WRITE_STALL_MS / LIMIT_WS_PING_MS)
@@ -229,6 +230,13 @@ send_queue(struct ws *ws)
     return 0;
 }
 
+/* A megabyte of messages of two bytes would be many a turn's work. */
+static size_t
+queued_cost(const struct ws *ws)
+{
+    return ws->queue.bytes + ws->queue.n * (size_t)WS_ENTRY_COST;
+}
+
 /* The only place that closes: elsewhere the library drops the connection without a close
  * frame. */
 static int
@@ -238,7 +246,7 @@ on_writeable(struct ws *ws)
         return -1;
     if (send_queue(ws) != 0)
         return -1;
-    if (ws->full_seen && ws->queue.bytes < LIMIT_WS_QUEUE / 2 && ws->close_code == 0) {
+    if (ws->full_seen && queued_cost(ws) < LIMIT_WS_QUEUE / 2 && ws->close_code == 0) {
         ws->full_seen = false;
         if (ws->handler->drained)
             ws->handler->drained(ws, ws->ctx);
@@ -426,8 +434,8 @@ send_entry(struct ws *ws, struct ws_entry entry)
     ws->in_message = !entry.last;
     if (!entry.bytes || ws_queue_push(&ws->queue, entry) != 0)
         fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
-    else
-        wake(ws);
+    else if (ws->queue.n == 1)
+        wake(ws); /* with more than one it is under way */
 }
 
 void
@@ -477,7 +485,7 @@ ws_queued(const struct ws *ws)
 bool
 ws_queue_full(struct ws *ws)
 {
-    if (ws->queue.bytes < LIMIT_WS_QUEUE)
+    if (queued_cost(ws) < LIMIT_WS_QUEUE)
         return false;
     ws->full_seen = true;
     return true;

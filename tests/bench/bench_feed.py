@@ -342,7 +342,8 @@ LINES = "+a line of a diff\\n"
 
 
 def undisturbed(pid):
-    """No other process takes the worker's core from it: its turns are its own."""
+    """No other process takes the worker's core from it: its turns are its own. What it does must
+    take less than a second, for the kernel stops such a process for 50 ms in every one."""
     try:
         os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -419,7 +420,7 @@ def finished_with(world, big):
     text = {"result.json": '{"patch_result":{"error_log":"%s"},"runtime_result":{}}'
                            % ("e\\n" * (BIG // 3)),
             "post-review.txt": " " * BIG, "final.patch": "+x\n" * (BIG // 3),
-            "agent.log": "a\n" * (BIG // 2), "summary.json": None}[big]
+            "agent.log": "a\n" * 300000, "summary.json": None}[big]
     path = os.path.join(folder, big)
     if big == "summary.json":
         with open(path, encoding="utf-8") as f:
@@ -452,8 +453,8 @@ def turns():
         "feed, documents of 30 MiB from the daemon": (turn_feed, True, {}),
         "feed, daemon's dialog of 15 MiB and 200,000 entries": (turn_daemon_dialog, False, {}),
         "feed, dialog's line of 30 MiB and 100,000 others": (turn_file_dialog, False, {}),
-        "logs-ws, 10 MB of two-byte lines": (
-            turn_log, False, {"rubbish": {"logs": "x\n" * 5000000}}),
+        "logs-ws, 300,000 lines of two bytes": (
+            turn_log, False, {"rubbish": {"logs": "x\n" * 300000}}),
     }
     for what in ("diff", "files", "project"):
         for coding in ("identity", "gzip"):

@@ -75,19 +75,24 @@ class Connection:
         return front
 
     def read_exactly(self, n):
-        while len(self.buffer) < n:
+        parts, have = [self.buffer], len(self.buffer)
+        while have < n:  # parts, since a body may have 30 MiB
+            self.buffer = b""
             self.more()
-        front, self.buffer = self.buffer[:n], self.buffer[n:]
+            parts.append(self.buffer)
+            have += len(self.buffer)
+        whole = b"".join(parts)
+        front, self.buffer = whole[:n], whole[n:]
         return front
 
     def read_chunked(self):
-        body = b""
+        body = []
         while True:
             size = int(self.read_until(b"\r\n").split(b";")[0], 16)
             if size == 0:
                 assert self.read_until(b"\r\n") == b"", "trailers were not announced"
-                return body
-            body += self.read_exactly(size)
+                return b"".join(body)
+            body.append(self.read_exactly(size))
             assert self.read_exactly(2) == b"\r\n"
 
     def read_to_end(self):

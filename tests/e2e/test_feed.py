@@ -220,45 +220,146 @@ def test_deep_entries_are_skipped(quiet, place):
         assert v.until_seq(1) == [1]
 
 
-def test_past_the_limit_it_is_cut_and_says_so(quiet, place):
-    dialog = Dialog(place)
-    with Viewer(quiet) as v:
-        v.until("status", status="ready")
-        dialog.write(b"".join(b'{"seq":%d}\n' % i for i in range(200010)))
-        v.until("dialog", truncated=True)
-        assert v.seqs == list(range(200000))
-
-
-def test_the_daemon_alone(start, place, liar):
-    """No run directory on this host (as with Kubernetes): the daemon has everything."""
+@pytest.fixture
+def distant(start, place, liar):
+    """No run directory on this host (as with Kubernetes): the daemon has everything, `said`."""
     place.knobs(extra=[{"id": RUN, "name": RUN, "state": "running", "task": "t", "model": "m",
                         "agent": "a", "mode": "sandbox", "reference_run": False,
                         "created_at": "2026-01-01T00:00:00Z", "image": "i",
                         "results_dir": None, "run_id": RUN}],
                 rubbish={"endpoint": liar.url + "\n"})
-    server = start()
-    wait_for(lambda: any(r["id"] == RUN for r in server.runs()), what="the run is listed")
-    said = [entry(i) for i in range(5)]
+    liar.said = []
 
     def dialog(connection):
         since = liar.asked[-1].partition("since=")[2]
         since = float(since) if since else -1
         connection.sendall(answer(json.dumps(
-            {"entries": [e for e in said if e["seq"] > since]})))
+            {"entries": [e for e in liar.said if e["seq"] > since]})))
     liar.say["/agent/dialog"] = dialog
-    with Viewer(server) as v:
+    server = start()
+    wait_for(lambda: any(r["id"] == RUN for r in server.runs()), what="the run is listed")
+    return server
+
+
+def test_the_daemon_alone(distant, liar):
+    liar.said += [entry(i) for i in range(5)]
+    with Viewer(distant) as v:
         v.until_seq(4)
-        said += [entry(5), entry(5), entry(3), entry(6)]
+        liar.said += [entry(5), entry(5), entry(3), entry(6)]
         v.until_seq(6)
-        with Viewer(server) as late, Viewer(server, "?since=5") as back:
+        with Viewer(distant) as late, Viewer(distant, "?since=5") as back:
             assert late.until_seq(6) == list(range(7))
             assert back.until_seq(6) == [6]
-            said.append(entry(7))
+            liar.said.append(entry(7))
             assert late.until_seq(7) == list(range(8))
             assert back.until_seq(7) == [6, 7]
         assert v.until_seq(7) == list(range(8))
         liar.say["/diff"] = answer('{"diff":"new","type":"dialog"}')
         assert v.until("diff") == {"type": "diff", "diff": "new"}
+
+
+def test_a_failed_question_loses_no_past(distant, liar):
+    """A late viewer's question is not answered: it is asked again, and nothing is left out."""
+    liar.said += [entry(i) for i in range(50)]
+    with Viewer(distant) as v:
+        v.until_seq(49)
+        honest, failures = liar.say["/agent/dialog"], []
+
+        def dialog(connection):
+            if "since=" not in liar.asked[-1] and len(failures) < 2:
+                failures.append(answer("{}", "503 Service Unavailable") if failures else b"rubbish")
+                connection.sendall(failures[-1])
+            else:
+                honest(connection)
+        liar.say["/agent/dialog"] = dialog
+        with Viewer(distant) as late:
+            assert late.until_seq(49) == list(range(50))
+            assert len(failures) == 2
+            liar.said.append(entry(50))
+            assert late.until_seq(50) == list(range(51))
+
+
+def test_what_cannot_be_used_hides_nothing_else(distant, liar):
+    """A diff over the limit and files that are no JSON: the dialog comes all the same."""
+    liar.say["/diff"] = answer('{"diff":"%s"}' % ("x" * (33 << 20)))
+    liar.say["/files"] = answer("hello")
+    liar.said.append(entry(0))
+    with Viewer(distant) as v:
+        v.until_seq(0)
+        liar.said.append(entry(1))
+        assert v.until_seq(1) == [0, 1]
+
+
+LONGEST = 256 << 10
+MIXED = [100, 60000, 70000, 100, 300000, 100, 100, 2000000, 63000, 63000, 3, 3] * 3
+
+
+@pytest.mark.parametrize("source", ["file", "daemon"])
+def test_a_message_is_long_only_for_a_long_entry(request, place, liar, source):
+    """For who is there when they come, and for who comes later."""
+    server = request.getfixturevalue("quiet" if source == "file" else "distant")
+    new = [entry(i, "y" * size) for i, size in enumerate(MIXED)]
+    with Viewer(server) as first:
+        first.until("status", status="ready")
+        if source == "file":
+            Dialog(place).write(b"".join(json.dumps(e).encode() + b"\n" for e in new))
+        else:
+            liar.said += new
+        assert first.until_seq(len(new) - 1) == list(range(len(new)))
+        with Viewer(server) as late:
+            assert late.until_seq(len(new) - 1) == list(range(len(new)))
+            for m in first.messages + late.messages:
+                assert len(json.dumps(m)) <= LONGEST or len(m["entries"]) == 1
+    assert sum(len(m["entries"]) > 1 for m in late.messages if m["type"] == "dialog") > 5
+
+
+def test_a_dialog_over_the_limit_of_other_files(quiet, place):
+    """It had 40 MiB before anybody looked: all of it comes."""
+    text = "y" * 100000
+    Dialog(place).write(b"".join(json.dumps(entry(i, text)).encode() + b"\n"
+                                 for i in range(420)))
+    with Viewer(quiet) as v:
+        assert v.until_seq(419) == list(range(420))
+        Dialog(place).add(420)
+        assert v.until_seq(420) == list(range(421))
+    assert not any(m.get("truncated") for m in v.messages)
+
+
+def test_an_answer_over_the_limit_is_asked_for_in_parts(distant, liar):
+    """The feed has all of it; the route, which answers once, says that it is cut."""
+    liar.said += [entry(i, "y" * 100000) for i in range(420)]
+    with Viewer(distant) as v, Viewer(distant, "?since=100") as back:
+        assert v.until_seq(419) == list(range(420))
+        assert back.until_seq(419) == list(range(101, 420))
+    assert not any(m.get("truncated") for m in v.messages + back.messages)
+    got = distant.json("/api/containers/%s/agent/dialog" % RUN)
+    assert got["truncated"] is True
+    assert got["entries"] == liar.said[:len(got["entries"])] and len(got["entries"]) > 300
+
+
+def test_an_entry_over_the_limit_of_an_answer_ends_the_dialog(distant, liar):
+    liar.said += [entry(0), entry(1, "z" * (33 << 20)), entry(2)]
+    with Viewer(distant) as v:
+        v.until("dialog", truncated=True)
+        assert v.seqs == [0]
+        with Viewer(distant) as late:
+            late.until("dialog", truncated=True)
+            assert late.seqs == [0]
+    got = distant.json("/api/containers/%s/agent/dialog" % RUN)
+    assert got == {"entries": [entry(0)], "truncated": True}
+
+
+@pytest.mark.parametrize("source", ["file", "daemon"])
+def test_past_the_limit_it_is_cut_and_says_so(request, place, liar, source):
+    server = request.getfixturevalue("quiet" if source == "file" else "distant")
+    with Viewer(server) as v:
+        v.until("status", status="ready")
+        if source == "file":
+            Dialog(place).write(b"".join(b'{"seq":%d}\n' % i for i in range(200010)))
+        else:
+            liar.said += [{"seq": i} for i in range(200010)]
+        v.until("dialog", truncated=True)
+        assert v.seqs == list(range(200000))
 
 
 def test_not_ready_yet(quiet, liar, place):

@@ -229,6 +229,66 @@ def test_hostile_dialogs(traps, start):
     assert sorted(server.workers()) == pids, "a worker died of it"
 
 
+def feed_of(server, run_id):
+    """Messages of sdk-ws up to the grade, by kind."""
+    found = {}
+    with server.websocket("/api/containers/%s/sdk-ws" % run_id) as ws:
+        while "result" not in found:
+            m = ws.receive_json()
+            found.setdefault(m["type"], []).append(m)
+    return found
+
+
+def test_a_dialog_over_the_size_limit_is_cut_and_says_so(traps, start):
+    folder = traps.run("long")
+    with open(os.path.join(folder, "archive", "dialog.jsonl"), "w", encoding="utf-8") as f:
+        for i in range(350):
+            f.write('{"seq":%d,"content":"%s"}\n' % (i, "y" * 100000))
+    with open(os.path.join(folder, "result.json"), "w", encoding="utf-8") as f:
+        f.write('{"patch_result":{},"runtime_result":{}}')
+    server = start()
+    got = server.json("/api/containers/long/agent/dialog")
+    assert got["truncated"] is True and len(got["entries"]) == 335  # 33,554,432 bytes hold them
+    messages = feed_of(server, "long")["dialog"]
+    assert [e["seq"] for m in messages for e in m["entries"]] == list(range(335))
+    assert [m.get("truncated") for m in messages].count(True) == 1
+
+
+def test_large_documents_are_the_small_ones(traps, start):
+    """Too large to be parsed in one turn: the same answers, on the route and in the feed."""
+    folder = traps.run("large")
+    result = {"patch_result": {"status": "failed", "error_log": "e\n\u20ac" * 300000},
+              "runtime_result": {"agent_duration": 1}, "config": {"x": "y"}}
+    with open(os.path.join(folder, "result.json"), "w", encoding="utf-8") as f:
+        json.dump(result, f)
+    with open(os.path.join(folder, "summary.json"), encoding="utf-8") as f:
+        summary = json.load(f)
+    summary["task"].update(project="p", task_description={"issue": "i" * 1000000},
+                           files={"poc": ["a", 1, ["b"], "c"]})
+    with open(os.path.join(folder, "summary.json"), "w", encoding="utf-8") as f:
+        json.dump(summary, f)
+    with open(os.path.join(folder, "post-review.txt"), "w", encoding="utf-8") as f:
+        f.write("\n" * 200000 + "fine")
+    server = start()
+    project = {"id": "traps", "project": "p", "language": "", "source": "",
+               "task_description": summary["task"]["task_description"], "poc": ["a", "c"]}
+    grade = {"available": True, "patch_result": result["patch_result"],
+             "runtime_result": result["runtime_result"]}
+    base = "/api/containers/large/"
+    assert server.json(base + "project") == project
+    assert server.json(base + "result") == grade
+    assert server.json(base + "review") == {"available": True, "text": "\n" * 200000 + "fine"}
+    messages = feed_of(server, "large")
+    assert messages["project"] == [{"type": "project", "data": project}]
+    assert messages["result"] == [{"type": "result", "result": grade}]
+    with open(os.path.join(folder, "result.json"), "w", encoding="utf-8") as f:
+        f.write(json.dumps(result)[:-1])
+    with open(os.path.join(folder, "post-review.txt"), "w", encoding="utf-8") as f:
+        f.write(" \n" * 200000)
+    assert server.get(base + "result").status == 404
+    assert server.json(base + "review") == {"available": False}
+
+
 def test_a_dialog_over_the_entry_limit_says_that_it_is_cut(traps, start):
     folder = traps.run("many")
     with open(os.path.join(folder, "archive", "dialog.jsonl"), "w", encoding="utf-8") as f:
