@@ -136,6 +136,8 @@ handle_launch(struct broker *b, const struct ask *ask, const void *request,
     if (b->config.hosted)
         return answer_launch(b, ask, ANSWER_REFUSED, "", "This server is read-only");
     launchables_refresh(b->launchables, broker_now_ms());
+    if (!launchables_known(b->launchables))
+        return answer_launch(b, ask, ANSWER_BUSY, "", "The checkout cannot be read now");
     why = policy_launch_refusal(&q->fields, &offer);
     if (why != NULL)
         return answer_launch(b, ask, ANSWER_REFUSED, "", why);
@@ -282,7 +284,9 @@ handle_launchables(struct broker *b, const struct ask *ask, const void *request,
     a.size = len;
     a.has_catalog = b->config.catalog[0] != '\0';
     a.has_local = launchables_has_local(b->launchables);
-    if (a.generation != q->generation) {
+    if (!launchables_known(b->launchables))
+        a.status = ANSWER_BUSY;
+    else if (a.generation != q->generation) {
         fd = handoff_seal("launchables", records, len);
         if (fd < 0)
             a.status = ANSWER_BUSY;

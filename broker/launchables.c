@@ -305,6 +305,12 @@ launchables_refresh(struct launchables *l, uint64_t now_ms)
     l->generation = l->generation != 0 ? l->generation + 1 : now_ms << 20 | 1;
 }
 
+bool
+launchables_known(const struct launchables *l)
+{
+    return l->generation != 0;
+}
+
 const char *
 launchables_records(const struct launchables *l, size_t *ret_len, uint64_t *ret_generation)
 {

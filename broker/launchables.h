@@ -24,9 +24,13 @@ void
 launchables_free(struct launchables *l);
 
 /* Read the checkout again if that was LIMIT_LAUNCHABLES_AGE_MS ago or more. What cannot be
- * read lists nothing. */
+ * read lists nothing; what cannot for want of memory or descriptors leaves what was known. */
 void
 launchables_refresh(struct launchables *l, uint64_t now_ms);
+
+/* Was the checkout ever read? */
+bool
+launchables_known(const struct launchables *l);
 
 /* The records of common/messages.h as they are now; the generation changes with them. */
 const char *

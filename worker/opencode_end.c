@@ -35,7 +35,7 @@ static void look_whether_idle(struct opencode_op *op);
 static void
 on_idle_status(struct opencode_op *op, const struct container_answer *a)
 {
-    if (opencode_is_busy(a, op->session) && iso_time_now_ms() < op->deadline_ms)
+    if (opencode_is_busy(a, op->session) && iso_time_steady_ms() < op->deadline_ms)
         opencode_op_later(op, IDLE_LOOK_S, look_whether_idle);
     else
         delete_it(op);
@@ -57,7 +57,7 @@ on_aborted(struct opencode_op *op, const struct container_answer *a)
         opencode_op_answer(op, "{\"aborted\":true}", 16);
         return;
     }
-    op->deadline_ms = iso_time_now_ms() + IDLE_WAIT_MS;
+    op->deadline_ms = iso_time_steady_ms() + IDLE_WAIT_MS;
     look_whether_idle(op);
 }
 

@@ -60,7 +60,7 @@ not_up(struct opencode_find *f)
         finish(f, OPENCODE_DOWN, NULL);
     else if (!f->began)
         ask(f, ASSISTANT_BEGIN);
-    else if (iso_time_now_ms() >= f->deadline_ms)
+    else if (iso_time_steady_ms() >= f->deadline_ms)
         finish(f, OPENCODE_FAILED, "OpenCode did not become ready within 10 seconds; it is "
                                    "still starting: try again");
     else
@@ -196,7 +196,7 @@ opencode_find(struct opencode_find *f, uint16_t token, const char *run_id,
               enum opencode_wish wish, void (*fn)(void *ctx), void *ctx)
 {
     *f = (struct opencode_find){.token = token, .wish = wish, .fn = fn, .ctx = ctx,
-                                .deadline_ms = iso_time_now_ms() + LIMIT_ASSISTANT_READY_MS};
+                                .deadline_ms = iso_time_steady_ms() + LIMIT_ASSISTANT_READY_MS};
     message_string_set(f->run_id, sizeof f->run_id, run_id);
     ev_timer_init(&f->timer, on_timer, 0., 0.);
     f->timer.data = f;

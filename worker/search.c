@@ -27,6 +27,9 @@
 #define SEARCH_BUDGET_MAX_MS 10000u
 #define SEARCHES 8u                      /* under way in one worker; then 503 */
 
+static const char INVALID_Q[] = "Invalid q: expected a text of 1 to 200 bytes";
+static const char OUT_OF_MEMORY[] = "Out of memory: try again";
+
 struct search {
     struct exchange *x;
     struct search_text text;
@@ -250,7 +253,7 @@ on_runs(void *ctx)
 
         search_free(s);
         exchange_on_gone(x, NULL, NULL);
-        exchange_error(x, 503, "Out of memory: try again", NULL);
+        exchange_error(x, 503, OUT_OF_MEMORY, NULL);
         return;
     }
     for (size_t i = 0; i < n; i++)
@@ -283,8 +286,11 @@ read_parameters(struct search *s, const struct request *r)
     unsigned budget_ms = SEARCH_BUDGET_MS;
 
     s->limit = SEARCH_LIMIT;
-    if (request_query(r, "q", text, sizeof text) != 1 || !search_text_init(&s->text, text))
-        return "Invalid q: expected a text of 1 to 200 bytes";
+    if (request_query(r, "q", text, sizeof text) != 1)
+        return INVALID_Q;
+    errno = 0;
+    if (!search_text_init(&s->text, text))
+        return errno == ENOMEM ? OUT_OF_MEMORY : INVALID_Q;
     if (!number_parameter(r, "limit", SEARCH_LIMIT_MAX, &s->limit))
         return "Invalid limit: expected a number from 1 to 1000";
     if (!number_parameter(r, "budget", SEARCH_BUDGET_MAX_MS, &budget_ms))
@@ -314,7 +320,7 @@ handle_search(struct exchange *x)
     error = read_parameters(s, exchange_request(x));
     if (error != NULL) {
         search_free(s);
-        exchange_error(x, 400, error, NULL);
+        exchange_error(x, error == OUT_OF_MEMORY ? 503 : 400, error, NULL);
         return;
     }
     json_begin(&s->w, &s->out);

@@ -4,7 +4,6 @@ go on, and with memory back all is as before."""
 import os
 import random
 import re
-import resource
 import struct
 import threading
 import time
@@ -16,6 +15,7 @@ import launch_help
 import process
 from http_client import Closed
 from preloaded import Preloaded
+from test_disk import make_run
 from test_terminal import live
 from ws_client import Refused
 
@@ -30,10 +30,22 @@ PATHS = ["/api/health", "/api/containers", "/api/containers?limit=5&sort=created
          "/api/containers/t1/project", "/api/containers/t1/agent/dialog", "/api/containers/t1/diff",
          "/api/containers/t1/sdk/health", "/api/launch/status", "/api/launch/models",
          "/api/launch/tasks", "/api/launch/agents", "/api/launch/config", "/api/launch/doctor",
-         "/api/sdk/connections", "/api/pty/sessions", "/api/metrics"]
+         "/api/containers/big/diff", "/api/containers/big/files", "/api/containers/big/agent/dialog",
+         "/api/search?q=needle", "/api/sdk/connections", "/api/pty/sessions", "/api/metrics"]
 SOCKETS = ["/api/containers/%s/sdk-ws" % DEMO, "/api/containers/t1/sdk-ws", "/api/launch/ws",
            "/api/containers/%s/logs-ws" % DEMO, "/api/containers/t1/logs-ws",
            "/api/pty/t1?mode=binary", "/api/containers/t1/opencode/events-ws"]
+
+
+def stage(place):
+    """What needs memory: a patch and a dialog of 8 MiB each."""
+    place.knobs(build_seconds=0.1, agent_seconds=0.3)
+    folder = make_run(place, "big")
+    with open(os.path.join(folder, "final.patch"), "w", encoding="utf-8") as f:
+        f.write("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,200000 @@\n" + "+needle in the hay, forty bytes a line...\n" * 200000)
+    with open(os.path.join(folder, "archive", "dialog.jsonl"), "w", encoding="utf-8") as f:
+        for i in range(40000):
+            f.write('{"seq":%d,"type":"message","data":{"text":"%s"}}\n' % (i, "hay " * 40))
 
 
 class Clients:
@@ -110,7 +122,7 @@ def recovered(server, before):
 def test_allocations_fail(place, start, monkeypatch):
     fails = Preloaded(place, "libmalloc_fails.so", "MALLOC_FAILS_FILE")
     monkeypatch.setattr(harness, "SERVER", fails.program)
-    place.knobs(build_seconds=0.1, agent_seconds=0.3)
+    stage(place)
     server = start()
     live(place, server, "t1")
     before = known(server)
@@ -139,7 +151,7 @@ def test_allocations_fail(place, start, monkeypatch):
 @pytest.mark.parametrize("role", ["worker", "broker"])
 def test_address_space_full(place, start, role):
     """The limit stands a little above what is in use, then under it."""
-    place.knobs(build_seconds=0.1, agent_seconds=0.3)
+    stage(place)
     server = start()
     live(place, server, "t1")
     before = known(server)
@@ -147,17 +159,13 @@ def test_address_space_full(place, start, role):
     try:
         for room in (4 << 20, 1 << 20, 256 << 10, 0, 0):
             for pid in server.role(role):
-                used = int(process.status(pid).get("VmSize", "0").split()[0]) << 10
-                try:
-                    resource.prlimit(pid, resource.RLIMIT_AS, (used + room, used + room))
-                except (ProcessLookupError, PermissionError):
-                    pass
+                process.limit_address_space(pid, room)
             time.sleep(1.5)
             assert server.process.poll() is None, server.log[-3000:]
     finally:
         clients.stop()
-    for pid in server.role(role):  # its limit stays: another takes its place
-        os.kill(pid, 9)
+    for pid in server.role(role):
+        process.limit_address_space(pid, None)
     recovered(server, before)
     assert clients.wrong == [] and clients.n > 20
     assert not crashes(server), crashes(server)

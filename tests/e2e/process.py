@@ -1,6 +1,7 @@
 """Looking at processes through /proc: who belongs to whom, and what a process may do."""
 import ctypes
 import os
+import subprocess
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -116,3 +117,20 @@ def reap():
             pass
     except ChildProcessError:
         pass
+
+
+def limit_address_space(pid, room):
+    """Room in bytes above what is used now; None: the old limit again. As the process's own account,
+    which needs no capability for it. False: it is gone."""
+    uid = int((status(pid).get("Uid") or "0").split()[0])
+    limits = read(pid, "limits").decode()
+    hard = next((x.split()[4] for x in limits.splitlines() if x.startswith("Max address space")), "")
+    if not hard:
+        return False
+    used = int(status(pid).get("VmSize", "0").split()[0]) << 10
+    soft = hard if room is None else str(used + room)
+    who = {"user": uid, "group": uid, "extra_groups": []} if os.geteuid() == 0 and uid else {}
+    done = subprocess.run(["prlimit", "--pid", str(pid), "--as=%s:%s" % (soft, hard)],
+                          capture_output=True, text=True, check=False, **who)
+    assert done.returncode == 0 or not alive(pid), done.stderr
+    return done.returncode == 0
