@@ -72,6 +72,9 @@ struct pty {
     struct tty_ring_size shown; /* told to the client last */
     ev_io readable, writable;
     ev_timer timer;      /* quiet after the end; a viewer's look */
+    ev_timer gather;     /* active: `gathered` waits for more */
+    struct buf gathered; /* in the ring, not yet sent */
+    double sent_at;      /* when output was sent last */
     bool ended, at_end, over; /* program; terminal; exit was told or never will be */
     int exit_status;
     /* flow */

@@ -17,6 +17,9 @@
 #define QUIET_S 0.1 /* after the end: bytes may still be on their way through the kernel */
 #define LOST_S 5.0  /* the terminal is gone and nobody says why */
 #define VIEW_S 0.05 /* between two looks of one who only looks on */
+#define GATHER_S 0.002      /* output of a flood waits so long for more of it */
+#define GATHER_LEAST 1024u  /* bytes of a read that may be part of a flood */
+#define GATHER_FULL (LIMIT_TTY_QUEUE / 2) /* bytes that need not wait */
 #define CTRL_C 0x03
 
 static void
@@ -26,10 +29,10 @@ on_view(struct pty *p);
 static size_t
 room(const struct pty *p)
 {
-    size_t queued = ws_queued(p->ws);
+    size_t queued = ws_queued(p->ws) + p->gathered.len;
     size_t n = queued < LIMIT_TTY_QUEUE ? LIMIT_TTY_QUEUE - queued : 0;
 
-    if (p->counts && p->unshown >= LIMIT_TTY_CREDIT)
+    if (p->counts && p->unshown + p->gathered.len >= LIMIT_TTY_CREDIT)
         return 0;
     return n;
 }
@@ -42,11 +45,58 @@ set_timer(struct pty *p, double seconds)
     ev_timer_start(worker_loop(), &p->timer);
 }
 
+/* What was gathered is in the ring already: it is lost to nobody if this process dies now. */
+static void
+send_gathered(struct pty *p)
+{
+    ev_timer_stop(worker_loop(), &p->gather);
+    p->sent_at = ev_now(worker_loop());
+    if (p->gathered.len > 0)
+        pty_send_output(p, p->gathered.data, p->gathered.len);
+    buf_reset(&p->gathered);
+}
+
+static void
+on_gathered(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct pty *p = w->data;
+
+    if (p->ws != NULL && !p->over)
+        send_gathered(p);
+    buf_done(&p->gathered); /* the flood is over, or rests */
+}
+
+/* A terminal gives 4 KiB a call. In a flood each of them as a frame would cost more than all
+ * the rest; a keystroke's echo waits for nothing. */
+static void
+pass_on(struct pty *p, const char *bytes, size_t len)
+{
+    bool flood = len >= GATHER_LEAST &&
+                 ev_now(worker_loop()) - p->sent_at < 2 * GATHER_S;
+
+    if (p->gathered.len == 0 && !flood) {
+        p->sent_at = ev_now(worker_loop());
+        pty_send_output(p, bytes, len);
+        return;
+    }
+    buf_add(&p->gathered, bytes, len);
+    if (p->gathered.failed) { /* a hole in the output must not look like none */
+        p->over = true;
+        pty_finish(p, 1011, "Out of memory");
+    } else if (p->gathered.len >= GATHER_FULL || !flood) {
+        send_gathered(p);
+    } else if (!ev_is_active(&p->gather)) {
+        ev_timer_set(&p->gather, GATHER_S, 0.);
+        ev_timer_start(worker_loop(), &p->gather);
+    }
+}
+
 static void
 tell_end(struct pty *p)
 {
     if (p->over)
         return;
+    send_gathered(p);
     p->over = true;
     pty_send_exit(p, p->exit_status);
     pty_finish(p, 1000, "The command ended");
@@ -56,6 +106,7 @@ static void
 reach_end(struct pty *p)
 {
     p->at_end = true;
+    send_gathered(p);
     ev_io_stop(worker_loop(), &p->readable);
     if (p->ended)
         tell_end(p);
@@ -63,7 +114,7 @@ reach_end(struct pty *p)
         set_timer(p, LOST_S);
 }
 
-/* A terminal gives 4 KiB a call: gather them, or every one would be a frame. */
+/* A short read has emptied the terminal. */
 static void
 read_output(struct pty *p)
 {
@@ -72,13 +123,18 @@ read_output(struct pty *p)
     ssize_t n = 1;
     int error;
 
-    while (len < most && (n = read(p->master, bytes + len, most - len)) > 0)
+    while (len < most && (n = read(p->master, bytes + len, most - len)) > 0) {
         len += (size_t)n;
+        if (n < GATHER_LEAST)
+            break;
+    }
     error = errno;
     if (len > 0) {
         tty_ring_append(p->ring, &p->head, bytes, len);
-        pty_send_output(p, bytes, len);
+        pass_on(p, bytes, len);
     }
+    if (p->over)
+        return;
     if (n == 0 || (n < 0 && error != EAGAIN && error != EINTR))
         reach_end(p);
     else if (room(p) == 0)
@@ -287,7 +343,9 @@ pty_io_init(struct pty *p)
     ev_io_init(&p->readable, on_readable, -1, EV_READ);
     ev_io_init(&p->writable, on_writable, -1, EV_WRITE);
     ev_timer_init(&p->timer, on_timer, 0., 0.);
-    p->readable.data = p->writable.data = p->timer.data = p;
+    ev_timer_init(&p->gather, on_gathered, 0., 0.);
+    buf_init(&p->gathered, 0);
+    p->readable.data = p->writable.data = p->timer.data = p->gather.data = p;
 }
 
 void
@@ -296,6 +354,8 @@ pty_io_close(struct pty *p)
     ev_io_stop(worker_loop(), &p->readable);
     ev_io_stop(worker_loop(), &p->writable);
     ev_timer_stop(worker_loop(), &p->timer);
+    ev_timer_stop(worker_loop(), &p->gather);
+    buf_done(&p->gathered);
     buf_done(&p->input);
     if (p->master >= 0)
         close(p->master);

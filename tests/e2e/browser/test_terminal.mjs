@@ -67,6 +67,15 @@ test("after resizes a reload shows the same screen", async (t) => {
     assert.deepEqual(wrong, []);
 });
 
+test("wide characters take two columns, and none is cut at the edge", async (t) => {
+    const { page } = await openTerminal(t);
+    await page.keyboard.type("PS1='> '; clear; printf '%0*d漢|\\n' $(($(tput cols)-1)) 0; printf 'a漢字b👍c\\r\\033[5Cb\\033[2CX\\n'; printf 'done-%s\\n' $((1+1))\n");
+    await waitForScreen(page, "done-2");
+    const shown = await rows(page);
+    const at = shown.findIndex((row) => row.startsWith("done-2"));
+    assert.deepEqual(shown.slice(at - 2, at), ["漢|", "a漢字b👍X"]);
+});
+
 test("another window takes over, the first looks on and takes it back", async (t) => {
     const { page } = await openTerminal(t);
     await page.keyboard.type("echo first-$((1+1))\n");
