@@ -69,7 +69,7 @@ test("after resizes a reload shows the same screen", async (t) => {
 
 test("wide characters take two columns, and none is cut at the edge", async (t) => {
     const { page } = await openTerminal(t);
-    await page.keyboard.type("PS1='> '; clear; printf '%0*d漢|\\n' $(($(tput cols)-1)) 0; printf 'a漢字b👍c\\r\\033[5Cb\\033[2CX\\n'; printf 'done-%s\\n' $((1+1))\n");
+    await page.keyboard.type("PS1='> '; clear; printf '%0*d\\u6f22|\\n' $(($(tput cols)-1)) 0; printf 'a\\u6f22\\u5b57b\\U0001f44dc\\r\\033[5Cb\\033[2CX\\n'; printf 'done-%s\\n' $((1+1))\n");
     await waitForScreen(page, "done-2");
     const shown = await rows(page);
     const at = shown.findIndex((row) => row.startsWith("done-2"));
