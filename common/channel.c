@@ -2,6 +2,8 @@
 #include "common/channel.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -48,6 +50,16 @@ take_descriptors(struct msghdr *msg, struct channel_packet *packet, int *ret_ove
     }
 }
 
+/* No byte is what the end of the channel looks like, but also an empty datagram, and a writing
+ * side that was shut while its holder lives on. Nobody of ours does either. */
+static bool
+has_hung_up(int fd)
+{
+    struct pollfd p = {.fd = fd};
+
+    return poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) != 0;
+}
+
 int
 channel_receive(int fd, struct channel_packet *ret_packet)
 {
@@ -73,9 +85,9 @@ channel_receive(int fd, struct channel_packet *ret_packet)
         channel_packet_done(ret_packet);
         return -EMSGSIZE;
     }
-    if (n == 0) { /* end of file: an empty datagram is not in any vocabulary either */
+    if (n == 0) {
         channel_packet_done(ret_packet);
-        return -EPIPE;
+        return has_hung_up(fd) ? -EPIPE : -EBADMSG;
     }
     ret_packet->len = (size_t)n;
     return 0;

@@ -22,7 +22,8 @@ int
 channel_pair(int ret_fds[2]);
 
 /* Receive one message without waiting. Returns 0; -EAGAIN when there is none; -EPIPE when
- * the other side is gone; -EMSGSIZE for a message or descriptor list over the bounds (all
+ * the other side is gone; -EBADMSG for an empty message, or an end without one who is gone;
+ * -EMSGSIZE for a message or descriptor list over the bounds (all
  * its descriptors are closed); another -errno when the socket failed. */
 int
 channel_receive(int fd, struct channel_packet *ret_packet);

@@ -872,16 +872,48 @@ try_leaving(void)
     report("fifty workers that leave at once", NULL);
 }
 
+/* Nothing at all is a message too, and one that no worker of ours sends: as an empty datagram,
+ * with a descriptor, and as an end of file by somebody who lives on. */
 static void
-try_empty(void)
+say_nothing(int fd, unsigned how)
 {
-    int fd = broker_process_worker(&broker, 1), status = ANSWERED;
-    const char *fault;
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.align = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    struct msghdr msg = {.msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
 
-    (void)send(fd, "", 0, MSG_NOSIGNAL);
-    fault = take(fd, 1, &status);
-    close(fd);
-    report("an empty datagram", fault != NULL ? fault : compare(status, CLOSED));
+    memcpy(CMSG_DATA(&control.align), &fd, sizeof fd);
+    if (how == 0)
+        (void)send(fd, "", 0, MSG_NOSIGNAL);
+    else if (how == 1)
+        (void)sendmsg(fd, &msg, MSG_NOSIGNAL);
+    else
+        shutdown(fd, SHUT_WR);
+}
+
+static void
+try_nothing(void)
+{
+    static const char *const names[] = {"an empty datagram", "an empty datagram with a descriptor",
+                                        "a writing side that is shut"};
+
+    for (unsigned greet = 0; greet < 2; greet++)
+        for (unsigned how = 0; how < N(names); how++) {
+            int fd = greet ? broker_process_worker(&broker, 1) : broker_process_channel(&broker, 1);
+            int status = ANSWERED;
+            const char *fault;
+            char name[96];
+
+            broker.killed = 0;
+            say_nothing(fd, how);
+            fault = take(fd, 1, &status);
+            if (fault == NULL)
+                fault = compare(status, ENDED);
+            close(fd);
+            snprintf(name, sizeof name, "%s%s", names[how], greet ? "" : " before hello");
+            report(name, fault);
+        }
 }
 
 static void
@@ -911,7 +943,7 @@ main(int argc, char **argv)
     try_versions();
     try_shapes();
     try_fields();
-    try_empty();
+    try_nothing();
     try_ids(false);
     try_switched_off(false);
     try_ports();

@@ -102,6 +102,27 @@ test_long_message_is_refused(void **state)
     close(pair[1]);
 }
 
+/* No byte: an empty datagram, and an end while the other side lives, are malformed; only one
+ * that is gone is gone. */
+static void
+test_nothing_is_no_message(void **state)
+{
+    struct channel_packet packet;
+    int pair[2];
+
+    assert_int_equal(channel_pair(pair), 0);
+    assert_int_equal(send(pair[0], "", 0, 0), 0);
+    assert_int_equal(channel_send(pair[0], "hello", 5, NULL, 0), 0);
+    assert_int_equal(channel_receive(pair[1], &packet), -EBADMSG);
+    assert_int_equal(channel_receive(pair[1], &packet), 0);
+    assert_int_equal(packet.len, 5);
+    assert_int_equal(shutdown(pair[0], SHUT_WR), 0);
+    assert_int_equal(channel_receive(pair[1], &packet), -EBADMSG);
+    close(pair[0]);
+    assert_int_equal(channel_receive(pair[1], &packet), -EPIPE);
+    close(pair[1]);
+}
+
 static void
 test_every_message_fits(void **state)
 {
@@ -169,6 +190,7 @@ main(void)
         cmocka_unit_test(test_message_with_descriptors),
         cmocka_unit_test(test_too_many_descriptors_are_closed),
         cmocka_unit_test(test_long_message_is_refused),
+        cmocka_unit_test(test_nothing_is_no_message),
         cmocka_unit_test(test_every_message_fits),
         cmocka_unit_test(test_fixed_strings),
         cmocka_unit_test(test_sealed_configuration),
