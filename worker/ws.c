@@ -13,6 +13,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/scoreboard.h"
+#include "common/utf8.h"
 #include "policy/token.h"
 #include "worker/exchange.h"
 #include "worker/handover.h"
@@ -30,6 +31,7 @@
 #define WS_STALL_ROUNDS (LIMIT_WRITE_STALL_MS / LIMIT_WS_PING_MS)
 #define WS_CLOSE_GOING_AWAY 1001
 #define WS_CLOSE_PROTOCOL 1002
+#define WS_CLOSE_NOT_UTF8 1007
 #define WS_CLOSE_TOO_BIG 1009
 #define WS_CLOSE_TRY_LATER 1013
 
@@ -111,7 +113,7 @@ on_established(struct ws *ws)
     ws->handler->opened(ws, ws->ctx);
     if (ws_stopping)
         ws_close(ws, WS_CLOSE_GOING_AWAY, ws_stopping);
-    if (ws->close_code != 0)
+    if (ws->close_code != 0 || ws->frames.broken)
         wake(ws); /* its first bytes, which came with the handshake, were wrong */
 }
 
@@ -152,15 +154,20 @@ fail_socket(struct ws *ws, uint16_t code, const char *reason)
 }
 
 /* The client's bytes on their way into the library. Any of them is a sign of life: the library
- * does not tell of an empty pong. */
-static void
+ * does not tell of an empty pong. Past a broken rule it gets nothing more: we close behind what
+ * the good bytes were answered, and when the client has closed too the connection ends. */
+static ssize_t
 on_bytes(void *ctx, const void *bytes, size_t len)
 {
     struct ws *ws = ctx;
+    size_t kept = ws_frames_follow(&ws->frames, bytes, len);
     ws->idle_rounds = 0;
     ws->pong_due = false;
-    if (ws->close_code == 0 && !ws_frames_follow(&ws->frames, bytes, len))
-        fail_socket(ws, WS_CLOSE_PROTOCOL, "Client frames must be masked");
+    if (ws->frames.broken && ws->close_code == 0)
+        wake(ws);
+    if (kept == 0 && ws->frames.broken && ws->frames.close_seen && ws->close_sent)
+        return -1;
+    return (ssize_t)kept;
 }
 
 /* The library bounds frames by nothing: a message is counted here, piece by piece. */
@@ -176,16 +183,21 @@ on_receive(struct ws *ws, const char *bytes, size_t len)
         fail_socket(ws, WS_CLOSE_TOO_BIG, "Message too large");
         return;
     }
-    if (ws->handler->received)
+    bool binary = lws_frame_is_binary(ws->wsi) != 0;
+    if (ws->handler->received || !binary)
         buf_add(&ws->message, bytes, len);
     if (!whole)
         return;
     ws->n_received = 0;
     if (ws->message.failed)
         fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
+    else if (!binary && ws->message.len > 0 &&
+             utf8_incomplete_tail(ws->message.data, ws->message.len) > 0)
+        /* The library has checked the rest, but forgets this when the last frame is empty. */
+        fail_socket(ws, WS_CLOSE_NOT_UTF8, "Text must be UTF-8");
     else if (ws->handler->received)
         ws->handler->received(ws, ws->ctx, ws->message.len ? ws->message.data : "",
-                              ws->message.len, lws_frame_is_binary(ws->wsi) != 0);
+                              ws->message.len, binary);
     buf_done(&ws->message);
 }
 
@@ -242,6 +254,17 @@ queued_cost(const struct ws *ws)
 static int
 on_writeable(struct ws *ws)
 {
+    /* The library has found something (UTF-8, a close code) and closes by itself; it would
+     * still send whatever it is given (RFC 6455, 5.5.1: nothing behind a close frame). */
+    if (ws->close_code == 0 && lws_get_close_length(ws->wsi) > 0) {
+        ws_queue_clear(&ws->queue);
+        ws->close_code = WS_CLOSE_PROTOCOL;
+        ws->close_sent = true;
+    }
+    if (ws->close_sent)
+        return 0;
+    if (ws->frames.broken)
+        ws_close(ws, WS_CLOSE_PROTOCOL, ws->frames.broken);
     if (ws->ping_due && send_ping(ws) != 0)
         return -1;
     if (send_queue(ws) != 0)
@@ -258,7 +281,7 @@ on_writeable(struct ws *ws)
         wake(ws);
         return 0;
     }
-    if (ws->close_code == 0 || ws->close_sent)
+    if (ws->close_code == 0)
         return 0;
     ws->close_sent = true;
     lws_close_reason(ws->wsi, (enum lws_close_status)ws->close_code,
@@ -370,8 +393,8 @@ static void
 adopt(struct ws *ws, struct handover *handover, struct buf *head)
 {
     if (handover->unread) {
-        buf_add(head, handover->unread, handover->unread_len);
-        on_bytes(ws, handover->unread, handover->unread_len);
+        ssize_t kept = on_bytes(ws, handover->unread, handover->unread_len);
+        buf_add(head, handover->unread, (size_t)kept);
     }
     free(handover->unread);
     if (handover->fd < 0) {

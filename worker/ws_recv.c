@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 struct watch {
-    void (*seen)(void *ctx, const void *bytes, size_t len);
+    ws_recv_judge judge;
     void *ctx;
 };
 
@@ -38,15 +38,15 @@ make_room(size_t wanted)
 }
 
 int
-ws_recv_watch(int fd, void (*seen)(void *ctx, const void *bytes, size_t len), void *ctx)
+ws_recv_watch(int fd, ws_recv_judge judge, void *ctx)
 {
     if ((size_t)fd >= n_watches) {
-        if (!seen)
+        if (!judge)
             return 0;
         if (make_room((size_t)fd + 1) != 0)
             return -ENOMEM;
     }
-    watches[fd] = (struct watch){seen, ctx};
+    watches[fd] = (struct watch){judge, ctx};
     return 0;
 }
 
@@ -54,7 +54,12 @@ ssize_t
 recv(int fd, void *into, size_t len, int flags)
 {
     ssize_t n = recvfrom(fd, into, len, flags, NULL, NULL);
-    if (n > 0 && (size_t)fd < n_watches && watches[fd].seen && !(flags & MSG_PEEK))
-        watches[fd].seen(watches[fd].ctx, into, (size_t)n);
-    return n;
+    if (n <= 0 || (size_t)fd >= n_watches || !watches[fd].judge || (flags & MSG_PEEK))
+        return n;
+    n = watches[fd].judge(watches[fd].ctx, into, (size_t)n);
+    if (n == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return n > 0 ? n : 0;
 }

@@ -11,27 +11,10 @@ import pytest
 import process
 from harness import STANDIN
 from http_client import Closed, Connection, head
-from ws_client import BINARY, CLOSE, PING, PONG, TEXT, WebSocket, handshake_headers
+from ws_client import CLOSE, PING, PONG, TEXT, WebSocket, handshake_headers
 
 RUN = "hostile-output.1"  # a finished run of the demonstration
 LOGS = "/api/containers/%s/logs-ws" % RUN
-LIMIT_MESSAGE = 64 * 1024
-
-
-def frame(opcode, payload=b"", fin=True, masked=True, rsv=0, length=None):
-    """One client frame; `length` claims another one than the payload has."""
-    n = len(payload) if length is None else length
-    size = struct.pack("!B", n) if n < 126 else \
-        struct.pack("!BH", 126, n) if n < 65536 else struct.pack("!BQ", 127, n)
-    mask = b"\x11\x22\x33\x44"
-    if masked:
-        size = bytes([size[0] | 0x80]) + size[1:] + mask
-        key = (mask * (len(payload) // 4 + 1))[:len(payload)]
-        payload = (int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")).to_bytes(
-            len(payload), "big")
-    return bytes([(0x80 if fin else 0) | (rsv << 4) | opcode]) + size + payload
-
-
 def to_end(ws):
     """Messages of a log socket up to `end` or `error`."""
     messages = []
@@ -83,7 +66,7 @@ def test_second_request_of_a_connection(shared):
 @pytest.mark.parametrize("cut", [0, 1, 5])
 def test_frames_in_the_segment_of_the_handshake(shared, cut):
     """All of the first frame but its last `cut` bytes comes with the handshake."""
-    ping = frame(PING, b"early")
+    ping = b"\x89\x85\0\0\0\0early"  # a mask of zeros is a mask
     headers, _ = handshake_headers(shared.host)
     with shared.connect() as c:
         c.send(head("GET", shared.base + LOGS, headers) + ping[:len(ping) - cut])
@@ -98,68 +81,7 @@ def test_frames_in_the_segment_of_the_handshake(shared, cut):
         assert payload == b"early"
 
 
-# --- framing ----------------------------------------------------------------------------
-
-# What a client sends, and the code it is closed with; None: the socket lives.
-FRAMES = [
-    ("text", frame(TEXT, b"hello"), None),
-    ("an empty text", frame(TEXT), None),
-    ("binary", frame(BINARY, b"\xff\x00"), None),
-    ("65,536 bytes", frame(BINARY, b"x" * LIMIT_MESSAGE), None),
-    ("65,537 bytes", frame(BINARY, b"x" * (LIMIT_MESSAGE + 1)), 1009),
-    ("80,000 bytes in fragments", frame(BINARY, b"x" * 40000, fin=False) +
-     frame(0, b"x" * 40000), 1009),
-    ("many messages, together over the limit", frame(BINARY, b"x" * 30000) * 4, None),
-    ("a claim of 1 GB", frame(BINARY, b"x" * 70000, length=1 << 30), 1009),
-    ("no mask", frame(TEXT, b"hello", masked=False), 1002),
-    ("no mask, empty", frame(TEXT, b"", masked=False), 1002),
-    ("a ping without a mask", frame(PING, b"", masked=False), 1002),
-    ("no mask after good frames", frame(TEXT, b"a") + frame(BINARY, b"b" * 300) +
-     frame(TEXT, b"c", masked=False), 1002),
-    ("RSV1 without an extension", frame(TEXT, b"a", rsv=4), 1002),
-    ("an unknown opcode", frame(3, b"a"), 1002),
-    ("a continuation of nothing", frame(0, b"a"), 1002),
-    ("a text inside a text", frame(TEXT, b"a", fin=False) + frame(TEXT, b"b"), 1002),
-    ("a fragmented ping", frame(PING, b"a", fin=False), 1002),
-    ("a ping between fragments", frame(TEXT, b"a", fin=False) + frame(PING, b"p") +
-     frame(0, b"b"), None),
-    ("no UTF-8", frame(TEXT, b"\xff\xfe"), 1007),
-    ("UTF-8 cut at the end", frame(TEXT, b"\xe2\x82"), 1007),
-    ("UTF-8 over two fragments", frame(TEXT, b"\xe2\x82", fin=False) + frame(0, b"\xac"), None),
-    ("close 1000", frame(CLOSE, b"\x03\xe8"), 1000),
-    ("close 4000 with a reason", frame(CLOSE, b"\x0f\xa0bye"), 4000),
-    ("close without a code", frame(CLOSE), 1005),
-    ("close 1005", frame(CLOSE, b"\x03\xed"), 1002),
-    ("close 999", frame(CLOSE, b"\x03\xe7"), 1002),
-]
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("label,data,code", FRAMES, ids=[f[0] for f in FRAMES])
-def test_framing(shared, label, data, code):
-    with shared.websocket(LOGS) as ws:
-        ws.connection.send(data)
-        if code is None:
-            assert answers_ping(ws)
-        else:
-            assert ws.close_code() == code
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("label,data,code", FRAMES[::3], ids=[f[0] for f in FRAMES[::3]])
-def test_framing_in_small_pieces(shared, label, data, code):
-    with shared.websocket(LOGS) as ws:
-        for at in range(0, min(len(data), 64)):
-            ws.connection.send(data[at:at + 1])
-        try:
-            ws.connection.send(data[64:])
-        except OSError:
-            pass  # closed already, as it should be
-        if code is None:
-            assert answers_ping(ws)
-        else:
-            assert ws.close_code() == code
-
+# --- keeping alive (framing: tests/attack/test_conformance.py) ----------------------------
 
 @pytest.mark.once
 def test_pings_keep_a_socket_and_find_a_dead_one(shared):
