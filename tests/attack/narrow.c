@@ -1,7 +1,8 @@
 /* Runs a program where it may make no namespaces, as in most containers, or also no call but
  * those that are named, as under a unit of the service manager:
  *     narrow - PROGRAM ...        everything but namespaces
- *     narrow CALLS PROGRAM ...    calls named in the file CALLS, one a line; others are EPERM */
+ *     narrow CALLS PROGRAM ...    calls named in the file CALLS, one a line; others are EPERM,
+ *                                 and namespaces */
 #include <errno.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -50,8 +51,9 @@ allow_listed(scmp_filter_ctx filter, FILE *calls)
     while (r == 0 && fscanf(calls, "%63s", name) == 1) {
         int number = seccomp_syscall_resolve_name(name);
 
-        if (number == __NR_SCMP_ERROR)
-            continue; /* of another architecture or time */
+        if (number == __NR_SCMP_ERROR || strcmp(name, "setns") == 0 ||
+            strcmp(name, "unshare") == 0)
+            continue; /* of another architecture or time; refused with the namespaces */
         if (strcmp(name, "clone") == 0)
             r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
                                  SCMP_A0(SCMP_CMP_MASKED_EQ, NEW, 0));

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -313,6 +315,82 @@ try_smuggle_to_broker(void)
 }
 
 static long
+try_nothing_to_master(void)
+{
+    long r = send(HANDOFF_CONTROL, "", 0, MSG_NOSIGNAL);
+
+    poll(NULL, 0, 2000); /* time to be killed for it, here and below */
+    return r;
+}
+
+static long
+try_nothing_to_broker(void)
+{
+    long r = send(HANDOFF_CHANNEL, "", 0, MSG_NOSIGNAL);
+
+    poll(NULL, 0, 2000);
+    return r;
+}
+
+static long
+try_shut_to_master(void)
+{
+    long r = shutdown(HANDOFF_CONTROL, SHUT_WR);
+
+    poll(NULL, 0, 2000);
+    return r;
+}
+
+static long
+try_shut_to_broker(void)
+{
+    long r = shutdown(HANDOFF_CHANNEL, SHUT_WR);
+
+    poll(NULL, 0, 2000);
+    return r;
+}
+
+/* Nobody's to talk to any more; then it stays, holding the listener. */
+static long
+try_close_channels(void)
+{
+    return close(HANDOFF_CHANNEL) | close(HANDOFF_CONTROL);
+}
+
+static long
+try_socket(void)
+{
+    return socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static long
+try_abstract(void)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "\0/tmp/.X11-unix/X0"};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    return connect(fd, (struct sockaddr *)&to, sizeof to);
+}
+
+static long
+try_fork(void)
+{
+    return syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+static long
+try_namespace(void)
+{
+    return unshare(CLONE_NEWUSER);
+}
+
+static long
+try_become_root(void)
+{
+    return setuid(0);
+}
+
+static long
 try_deaf_listener(void)
 {
     return shutdown(HANDOFF_LISTENER, SHUT_RDWR);
@@ -373,7 +451,9 @@ static const struct {
     TRY(scribble), TRY(control_kill), TRY(control_stop), TRY(control_channel),
     TRY(control_config), TRY(control_unknown), TRY(smuggle_to_master), TRY(smuggle_to_broker),
     TRY(deaf_listener), TRY(blocking_listener), TRY(connect_out), TRY(spin), TRY(ignore),
-    TRY(take_every_connection),
+    TRY(take_every_connection), TRY(nothing_to_master), TRY(nothing_to_broker),
+    TRY(shut_to_master), TRY(shut_to_broker), TRY(close_channels), TRY(socket), TRY(abstract),
+    TRY(fork), TRY(namespace), TRY(become_root),
 };
 
 static void

@@ -11,6 +11,7 @@ import harness
 import process
 
 BUILD = os.environ.get("SSEBENCH_PRISONER_BUILD", harness.BUILD + "-prisoner")
+NARROW = os.path.join(harness.BUILD, "tests", "attack", "narrow")
 FORBIDDEN = "forbidden-call syscall="
 
 # attempt -> what the log must say of it. One word: the call it died of.
@@ -38,9 +39,21 @@ VERDICTS = {
     "control_unknown": "control-malformed child=worker.1",
     "smuggle_to_master": "control-malformed child=worker.1",
     "smuggle_to_broker": "worker-malformed worker=1 message=HELLO",
+    # saying nothing
+    "nothing_to_master": "control-malformed child=worker.1",
+    "nothing_to_broker": "worker-malformed worker=1 message=\\?",
+    "shut_to_master": "control-malformed child=worker.1",
+    "shut_to_broker": "worker-malformed worker=1 message=\\?",
+    "close_channels": "worker-gone worker=1",
+    # what a namespace would keep it from; the filter does too
+    "socket": "socket", "abstract": "socket", "fork": "clone", "namespace": "unshare",
+    "become_root": "setuid",
     "spin": "", "ignore": "",
 }
-ACCOUNTS = [None, 65534]
+# Who starts the server, and under what. The third is a container that allows no namespaces: no
+# machine and no container is changed for it (tests/attack/narrow.c).
+STARTS = {"as-started": (None, False), "as-nobody": (65534, False),
+          "no-namespaces": (65534, True)}
 
 
 def said(server, wanted):
@@ -59,18 +72,28 @@ def build():
         pytest.skip("no build with -Dprisoner=true at " + BUILD)
 
 
-@pytest.mark.parametrize("uid", ACCOUNTS, ids=["as-started", "as-nobody"])
+@pytest.mark.parametrize("started", list(STARTS))
 @pytest.mark.parametrize("name", list(VERDICTS))
-def test_attempt(name, uid, monkeypatch):
+def test_attempt(name, started, monkeypatch):
+    uid, narrow = STARTS[started]
     if uid is not None and os.geteuid() != 0:
         pytest.skip("needs root, to act as another account")
     monkeypatch.setattr(harness, "SERVER", os.path.join(BUILD, "ssebench-webui"))
     monkeypatch.setattr(harness, "BUILD", BUILD)
     place = harness.Place(demo=False)
+    under = []
+    if narrow:
+        under = [shutil.copy2(NARROW, place.top), "-"]
     if uid is not None:
         place.give_to(uid, uid)
-    server = harness.Server(place, {"SSEBENCH_PRISONER": "1"}, "/" + name, uid=uid)
+    server = harness.Server(place, {"SSEBENCH_PRISONER": "1"}, "/" + name, uid=uid, under=under)
     try:
+        if narrow:
+            fences = [line for line in server.out if line.startswith("[Server] Fences: ")][0]
+            missing = fences.partition("; missing: ")[2].partition("; broker")[0]
+            for fence in ("account", "empty-root", "namespaces", "capabilities"):
+                assert re.search(r"\b%s \(" % fence, missing), fences
+            assert "seccomp" in fences.partition("; missing: ")[0]
         others = [server.pid, server.broker()]
         before = rss(others)
         sibling = [p for p in server.workers() if process.command(p)[1:2] == ["2"]]

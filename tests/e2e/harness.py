@@ -133,7 +133,8 @@ def programs_for(place, uid):
 class Server:
     """One started server. `address` is (host, port) or the path of a Unix socket."""
 
-    def __init__(self, place, env=None, base_path=None, uid=None, wait=True, cwd=None):
+    def __init__(self, place, env=None, base_path=None, uid=None, wait=True, cwd=None, under=None):
+        """`under`: program and arguments that it is started by."""
         self.place = place
         self.base = BASE_PATH if base_path is None else base_path
         program, standin = programs_for(place, uid)
@@ -146,7 +147,7 @@ class Server:
         self.out, self.err, self.lines = [], [], threading.Condition()
         who = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
         self.process = subprocess.Popen(
-            [program], env=self.env, cwd=cwd or place.checkout, stdin=subprocess.DEVNULL,
+            [*(under or []), program], env=self.env, cwd=cwd or place.checkout, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **who)
         self.readers = [threading.Thread(target=self.collect, args=a, daemon=True)
                         for a in ((self.process.stdout, self.out),
