@@ -134,3 +134,25 @@ def limit_address_space(pid, room):
                           capture_output=True, text=True, check=False, **who)
     assert done.returncode == 0 or not alive(pid), done.stderr
     return done.returncode == 0
+
+
+def found_in_memory(pid, canaries):
+    """Which of these stand somewhere in what this process may write? Needs root."""
+    found = set()
+    try:
+        with open("/proc/%d/maps" % pid, encoding="utf-8") as f:
+            areas = [line.split()[:2] for line in f]
+        with open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
+            for area, rights in areas:
+                if "rw" not in rights:
+                    continue
+                begin, end = (int(x, 16) for x in area.split("-"))
+                try:
+                    memory.seek(begin)
+                    data = memory.read(end - begin)
+                except (OSError, OverflowError):
+                    continue
+                found |= {c for c in canaries if c.encode() in data}
+    except PermissionError:
+        return set()
+    return found

@@ -230,32 +230,10 @@ def check_no_key(a, seen=()):
     assert in_environments >= 1
     if os.geteuid() == 0 and not built_with_sanitizer():  # whose memory is terabytes
         for pid in a.server.workers():
-            assert not found_in_memory(pid, canaries), "in a worker's memory"
-        assert found_in_memory(a.server.broker(), a.stub.keys), "the search finds nothing"
+            assert not process.found_in_memory(pid, canaries), "in a worker's memory"
+        assert process.found_in_memory(a.server.broker(), a.stub.keys), "the search finds nothing"
     for text in [a.server.log, "\n".join(a.server.out), json.dumps(a.place.calls()), *seen]:
         assert not [c for c in canaries if c in text]
-
-
-def found_in_memory(pid, canaries):
-    """Which of these stand somewhere in what this process may write? Needs root."""
-    found = set()
-    try:
-        with open("/proc/%d/maps" % pid, encoding="utf-8") as f:
-            areas = [line.split()[:2] for line in f]
-        with open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
-            for area, rights in areas:
-                if "rw" not in rights:
-                    continue
-                begin, end = (int(x, 16) for x in area.split("-"))
-                try:
-                    memory.seek(begin)
-                    data = memory.read(end - begin)
-                except (OSError, OverflowError):
-                    continue
-                found |= {c for c in canaries if c.encode() in data}
-    except PermissionError:
-        return set()
-    return found
 
 
 # --- what goes wrong ---------------------------------------------------------------------------
