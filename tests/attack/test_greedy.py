@@ -117,6 +117,59 @@ def test_dripping_bodies(guarded):
         close_all(sockets)
 
 
+def test_dripping_heads(guarded):
+    """slowhttptest's first mode: a header line now and then. The deadline is for the whole head."""
+    before = worker_rss(guarded)
+    sockets = crowd(guarded, 1000, b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n")
+    began = time.monotonic()
+    try:
+        while time.monotonic() < began + 4:
+            for i, s in enumerate(sockets[::7]):
+                try:
+                    s.send(b"X-%d: b\r\n" % i)
+                except OSError:
+                    pass
+            others_are_served(guarded, "1,000 dripping heads")
+        bounded(guarded, before)
+        for s in sockets[::50]:
+            s.settimeout(40)
+            assert s.recv(100)[:12] in (b"HTTP/1.1 408", b"")
+    finally:
+        close_all(sockets)
+
+
+def test_slow_readers(guarded):
+    """slowhttptest's third mode: a small window, and a few bytes now and then."""
+    before = worker_rss(guarded)
+    wanted = ("GET %s/api/containers/hostile-output.1/agent/dialog HTTP/1.1\r\nHost: localhost\r\n"
+              "Authorization: Bearer %s\r\n\r\n" % (guarded.base, TOKEN)).encode() * 10
+    sockets = []
+    try:
+        for _ in range(300):
+            s = socket.socket()
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            s.settimeout(20)
+            s.connect(guarded.address)
+            s.sendall(wanted)
+            sockets.append(s)
+        for _ in range(3):
+            for s in sockets:
+                assert s.recv(32)
+            others_are_served(guarded, "300 that read 32 bytes now and then")
+        bounded(guarded, before)
+    finally:
+        close_all(sockets)
+
+
+def test_ranges_cost_nothing(guarded):
+    """slowhttptest's fourth mode: a thousand overlapping ranges. There are none here."""
+    ranges = ",".join("5-%d" % i for i in range(1, 1300))
+    whole = guarded.get("/api/containers/hostile-output.1/agent/dialog")
+    r = guarded.get("/api/containers/hostile-output.1/agent/dialog", {"Range": "bytes=0-," + ranges})
+    assert r.status == 200 and r.body == whole.body
+    assert r.header("Content-Range") is None
+
+
 def test_readers_that_read_nothing(guarded):
     before = worker_rss(guarded)
     wanted = ("GET %s/api/containers/hostile-output.1/agent/dialog HTTP/1.1\r\nHost: localhost\r\n"
