@@ -281,7 +281,7 @@ read_url(struct endpoint *e, const struct cli_result *result)
 }
 
 static void
-on_listed(void *ctx, struct cli_result *result)
+on_endpoint(void *ctx, struct cli_result *result)
 {
     struct endpoint *e = ctx;
     struct connects *all = e->all;
@@ -317,7 +317,7 @@ static int
 begin_asking(struct endpoint *e, char *error)
 {
     const char *const args[] = {"runs", "endpoint", e->run_id, port_words[e->port], NULL};
-    struct cli_call call = {.args = args, .fn = on_listed, .ctx = e};
+    struct cli_call call = {.args = args, .fn = on_endpoint, .ctx = e};
 
     return cli_start(e->all->broker->cli, &call, error);
 }

@@ -196,8 +196,9 @@ run_dirs_open_root(struct run_dirs *rd, unsigned root)
     return r;
 }
 
-uint32_t
-run_dirs_find(const struct run_dirs *rd, uint32_t parent, const char *name, size_t len)
+/* The child of this name, or RUN_DIR_NONE. */
+static uint32_t
+find_child(const struct run_dirs *rd, uint32_t parent, const char *name, size_t len)
 {
     uint32_t dir = rd->buckets[bucket_of(rd, parent, name, len)];
 
@@ -214,7 +215,7 @@ run_dirs_find(const struct run_dirs *rd, uint32_t parent, const char *name, size
 uint32_t
 run_dirs_add(struct run_dirs *rd, uint32_t parent, const char *name, size_t len)
 {
-    uint32_t dir = run_dirs_find(rd, parent, name, len);
+    uint32_t dir = find_child(rd, parent, name, len);
     struct run_dir *d, *p;
 
     if (dir != RUN_DIR_NONE)

@@ -78,11 +78,7 @@ run_dirs_reset(struct run_dirs *rd);
 int
 run_dirs_open_root(struct run_dirs *rd, unsigned root);
 
-/* The child of this name, or RUN_DIR_NONE. */
-uint32_t
-run_dirs_find(const struct run_dirs *rd, uint32_t parent, const char *name, size_t len);
-
-/* The same, made (state GONE) when it is not in the table. RUN_DIR_NONE: no memory, or
+/* The child of this name, made (state GONE) when it is not in the table. RUN_DIR_NONE: no memory, or
  * LIMIT_SCAN_NODES are reached. Pointers into `dirs` are stale afterwards. */
 uint32_t
 run_dirs_add(struct run_dirs *rd, uint32_t parent, const char *name, size_t len);

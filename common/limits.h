@@ -14,7 +14,6 @@
 #define LIMIT_PATH_SEGMENT 256u      /* decoded bytes of one path segment */
 
 /* --- connections (worker) ----------------------------------------------------------- */
-#define LIMIT_CONNECTIONS 16384u     /* all workers together unless the settings say less */
 #define LIMIT_CONNECTIONS_PER_ADDRESS 1024u /* one remote address, all workers together;
                                                loopback and Unix peers are exempt: a TLS
                                                proxy is one address */

@@ -193,15 +193,3 @@ policy_host_is_loopback(const struct host *h)
     }
     return false;
 }
-
-bool
-policy_address_is_loopback(const char *address)
-{
-    struct host h;
-
-    /* The setting names an IPv6 address without brackets. */
-    if (strchr(address, ':') != NULL)
-        return is_loopback_ipv6(address);
-    return policy_host_parse(address, strlen(address), &h) &&
-           policy_host_is_loopback(&h);
-}

@@ -28,8 +28,4 @@ policy_host_parse(const char *text, size_t len, struct host *ret_host);
 bool
 policy_host_is_loopback(const struct host *h);
 
-/* Is a listening address (SSEBENCH_WEBUI_HOST, no port) a loopback one? */
-bool
-policy_address_is_loopback(const char *address);
-
 #endif

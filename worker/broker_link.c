@@ -29,7 +29,6 @@ static struct {
     struct ev_loop *loop;
     ev_io readable;
     int fd; /* -1: the broker is away */
-    bool greeted;
     uint32_t next_seq;
     struct pending pending[LIMIT_BROKER_PENDING];
     struct watched_child *children;
@@ -48,7 +47,7 @@ slot_of(uint32_t seq)
 static void
 lose_broker(const char *why)
 {
-    struct watched_child *children = link_state.children;
+    struct watched_child *c;
 
     if (link_state.fd < 0)
         return;
@@ -56,8 +55,6 @@ lose_broker(const char *why)
     ev_io_stop(link_state.loop, &link_state.readable);
     close(link_state.fd);
     link_state.fd = -1;
-    link_state.greeted = false;
-    link_state.children = NULL;
     for (size_t i = 0; i < LIMIT_BROKER_PENDING; i++) {
         struct pending p = link_state.pending[i];
 
@@ -65,10 +62,9 @@ lose_broker(const char *why)
         if (p.seq != 0 && p.fn != NULL)
             p.fn(p.ctx, NULL, NULL, 0);
     }
-    while (children != NULL) {
-        struct watched_child *c = children;
-
-        children = c->next;
+    /* One by one off the list: who is told may no longer want to hear of another. */
+    while ((c = link_state.children) != NULL) {
+        link_state.children = c->next;
         c->fn(c->ctx, -1);
         free(c);
     }
@@ -198,7 +194,6 @@ on_hello(void *ctx, const void *answer, int *fds, unsigned n_fds)
         lose_broker("another version");
         return;
     }
-    link_state.greeted = true;
     for (size_t i = 0; i < BROKER_UP_LISTENERS; i++)
         if (link_state.on_up[i] != NULL)
             link_state.on_up[i]();

@@ -72,6 +72,20 @@ launch_wait_offer(struct launch_wait *w,
     broker_ask(MESSAGE_LAUNCHABLES, &q, NULL, 0, on_launchables, w);
 }
 
+/* The exchange to answer with this list, or NULL: there is none any more, or it was told that
+ * the list cannot be had. */
+static struct exchange *
+end_with(struct launch_wait *wait, const struct launchables_list *list)
+{
+    struct exchange *x = launch_wait_end(wait);
+
+    if (x && !list) {
+        launch_answer_away(x, "Failed to list what can be launched");
+        return NULL;
+    }
+    return x;
+}
+
 /* --- lists of names -------------------------------------------------------------------------- */
 
 static void
@@ -89,16 +103,12 @@ static void
 answer_names(struct launch_wait *wait, const struct launchables_list *list, const char *key,
              char kind)
 {
-    struct exchange *x = launch_wait_end(wait);
+    struct exchange *x = end_with(wait, list);
     struct json_writer w;
     struct buf body;
 
     if (!x)
         return;
-    if (!list) {
-        launch_answer_away(x, "Failed to list what can be launched");
-        return;
-    }
     buf_init(&body, 0);
     json_begin(&w, &body);
     json_object_open(&w);
@@ -165,16 +175,12 @@ static void
 answer_config(struct launch_wait *wait, const struct launchables_list *list)
 {
     static const char MODES[] = "[\"sandbox\",\"sidecar\"]";
-    struct exchange *x = launch_wait_end(wait);
+    struct exchange *x = end_with(wait, list);
     struct json_writer w;
     struct buf body;
 
     if (!x)
         return;
-    if (!list) {
-        launch_answer_away(x, "Failed to list what can be launched");
-        return;
-    }
     buf_init(&body, 0);
     json_begin(&w, &body);
     json_object_open(&w);

@@ -64,7 +64,6 @@ static struct lws_vhost *ws_vhost;
 static lws_sorted_usec_list_t ws_tick_timer;
 static struct ws *ws_slots[WS_SLOTS];
 static unsigned ws_slot_now, ws_slot_next;
-static unsigned ws_n_open;
 static const char *ws_stopping; /* reason of the shutdown, once it began */
 
 /* The library gives a new connection no argument: it is the one ws_accept is adopting. */
@@ -108,7 +107,6 @@ on_established(struct ws *ws)
 {
     ws->opened = true;
     slot_insert(ws);
-    ws_n_open++;
     scoreboard_add(SCORE_WEBSOCKETS, 1);
     ws->handler->opened(ws, ws->ctx);
     if (ws_stopping)
@@ -128,10 +126,8 @@ end_socket(struct ws *ws)
     slot_remove(ws);
     ws_queue_clear(&ws->queue);
     buf_done(&ws->message);
-    if (ws->opened) {
-        ws_n_open--;
+    if (ws->opened)
         scoreboard_add(SCORE_WEBSOCKETS, -1);
-    }
     ws->handler->closed(ws->opened ? ws : NULL, ws->ctx);
 }
 
@@ -545,12 +541,6 @@ ws_close_tokens(bool (*valid)(uint16_t token), uint16_t code, const char *reason
             n++;
         }
     return n;
-}
-
-unsigned
-ws_count(void)
-{
-    return ws_n_open;
 }
 
 /* --- the library's context ------------------------------------------------------------------------ */

@@ -92,10 +92,6 @@ ws_close_all(const char *reason);
 unsigned
 ws_close_tokens(bool (*valid)(uint16_t token), uint16_t code, const char *reason);
 
-/* Open WebSockets of this worker. */
-unsigned
-ws_count(void);
-
 struct ev_loop;
 /* Make the library's context on `loop`; before the sandbox and after RLIMIT_NOFILE is set (the
  * library sizes its table by it). 0 or -errno. */

@@ -160,58 +160,49 @@ test_slices(void **state)
     }
 }
 
-/* A source that has nothing at first, then a line, then nothing until it fails. */
-struct waiting_source {
+/* A source that gives a line and then fails. */
+struct broken_source {
     int calls;
-    bool fails, done;
+    bool done;
 };
 
 static int
-waiting_fill(void *ctx, struct buf *out)
+broken_fill(void *ctx, struct buf *out)
 {
-    struct waiting_source *w = ctx;
+    struct broken_source *b = ctx;
 
-    if (w->calls++ == 1)
-        buf_add_str(out, "line");
-    return w->calls == 2 ? 1 : w->fails ? -EIO : -EAGAIN;
+    if (b->calls++ > 0)
+        return -EIO;
+    buf_add_str(out, "line");
+    return 1;
 }
 
 static void
-waiting_done(void *ctx)
+broken_done(void *ctx)
 {
-    ((struct waiting_source *)ctx)->done = true;
+    ((struct broken_source *)ctx)->done = true;
 }
 
-/* What was given is readable before the source goes on; its error is handed up. */
+/* Its error is handed up, and it is freed once, by whoever holds the stream. */
 static void
-test_waiting(void **state)
+test_broken(void **state)
 {
-    struct waiting_source w = {0};
+    struct broken_source b = {0};
     bool wrapped = false;
     struct body_source s =
-        gzip_source((struct body_source){waiting_fill, waiting_done, &w}, &wrapped);
+        gzip_source((struct body_source){broken_fill, broken_done, &b}, &wrapped);
     struct buf out;
-    char text[16] = "";
-    z_stream z = {0};
     int more;
 
+    assert_true(wrapped);
     buf_init(&out, 0);
     while ((more = s.fill(s.ctx, &out)) == 1)
         ;
-    assert_int_equal(more, -EAGAIN);
-    assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
-    z.next_in = (unsigned char *)out.data;
-    z.avail_in = (unsigned)out.len;
-    z.next_out = (unsigned char *)text;
-    z.avail_out = sizeof(text);
-    inflate(&z, Z_SYNC_FLUSH);
-    inflateEnd(&z);
-    assert_string_equal(text, "line");
-    w.fails = true;
-    assert_int_equal(s.fill(s.ctx, &out), -EIO);
-    assert_false(w.done);
+    assert_int_equal(more, -EIO);
+    assert_int_equal(b.calls, 2);
+    assert_false(b.done);
     s.done(s.ctx);
-    assert_true(w.done);
+    assert_true(b.done);
     buf_done(&out);
 }
 
@@ -221,7 +212,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepted),       cmocka_unit_test(test_at_once),
         cmocka_unit_test(test_does_not_shrink), cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_broken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
