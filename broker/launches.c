@@ -19,6 +19,7 @@
 #include "broker/runs_list.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/scoreboard.h"
 
 #define LOCK_RETRY_MS 500
 
@@ -245,6 +246,17 @@ count_places(struct launches *all)
     return n;
 }
 
+static unsigned
+count_running(const struct launches *all)
+{
+    const struct launch *l;
+    unsigned n = 0;
+
+    TAILQ_FOREACH(l, &all->list, link)
+        n += l->alive && l->ended_ms == 0;
+    return n;
+}
+
 void
 launches_schedule(struct launches *all)
 {
@@ -271,6 +283,7 @@ launches_schedule(struct launches *all)
             launch_set_state(l, LAUNCH_FAILED, error);
         }
     }
+    scoreboard_set(SCORE_LAUNCHES, count_running(all));
     if (!evtimer_pending(all->tick, NULL)) {
         static const struct timeval poll = {LIMIT_LAUNCH_POLL_MS / 1000,
                                             LIMIT_LAUNCH_POLL_MS % 1000 * 1000};

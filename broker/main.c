@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/open_beneath.h"
 #include "common/sandbox.h"
+#include "common/scoreboard.h"
 
 /* The master orders, by its channel; what a terminal or a service manager sends to the whole
  * group is the master's to act on. */
@@ -38,8 +39,18 @@ take_descriptors(void)
     if (fcntl(HANDOFF_CONTROL, F_SETFD, FD_CLOEXEC) != 0 ||
         fcntl(HANDOFF_CONFIG, F_SETFD, FD_CLOEXEC) != 0)
         log_die("started by hand: the master starts the broker");
-    if (close_range(HANDOFF_CONFIG + 1, ~0u, 0) != 0)
+    close(HANDOFF_CHANNEL);
+    if (close_range(HANDOFF_SCOREBOARD + 1, ~0u, 0) != 0)
         log_die("close_range: %s", strerror(errno));
+}
+
+/* Our page is the last. Counters are for people: without them we serve as well. */
+static void
+take_scoreboard(uint32_t n_workers)
+{
+    if (fcntl(HANDOFF_SCOREBOARD, F_GETFD) >= 0 &&
+        scoreboard_map(HANDOFF_SCOREBOARD, n_workers + 1, n_workers) != 0)
+        close(HANDOFF_SCOREBOARD);
 }
 
 /* Without the kernel's own refusal of links there is no safe way to open a run's file. */
@@ -77,6 +88,7 @@ main(void)
         log_die("configuration: %s", strerror(-r));
     broker.control_fd = HANDOFF_CONTROL;
     log_init("broker", HANDOFF_CONTROL, (enum log_level)broker.config.log_level);
+    take_scoreboard(broker.config.n_workers);
 
     check_kernel();
     r = sandbox_broker_enter(broker.config.drop_uid, broker.config.drop_gid, &fences);

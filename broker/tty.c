@@ -15,6 +15,7 @@
 
 #include "broker/broker.h"
 #include "broker/child.h"
+#include "common/scoreboard.h"
 
 static void
 on_orphans(evutil_socket_t fd, short what, void *arg)
@@ -91,7 +92,7 @@ tty_free(struct tty *t)
     tty_record_end(t);
     tty_sweep_forget(t);
     LIST_REMOVE(t, link);
-    all->n_ttys--;
+    scoreboard_set(SCORE_TTYS, --all->n_ttys);
     if (t->drain != NULL)
         event_free(t->drain);
     if (t->rest != NULL)
@@ -311,7 +312,7 @@ tty_new(struct ttys *all, const struct request_tty_open *q)
     t->inside = INSIDE_GONE;
     t->ending = true; /* until it runs, nobody misses it */
     LIST_INSERT_HEAD(&all->list, t, link);
-    all->n_ttys++;
+    scoreboard_set(SCORE_TTYS, ++all->n_ttys);
     t->number = ++all->last_number;
     t->program = (enum tty_program)q->program;
     memcpy(t->run_id, q->run_id, sizeof t->run_id);

@@ -11,7 +11,7 @@ enum handoff_fd {
     HANDOFF_CONTROL = 3,    /* channel to the master */
     HANDOFF_CONFIG = 4,     /* sealed memfd: struct worker_config or broker_config */
     HANDOFF_CHANNEL = 5,    /* worker: channel to the broker */
-    HANDOFF_SCOREBOARD = 6, /* shared counters, common/scoreboard.h */
+    HANDOFF_SCOREBOARD = 6, /* shared counters: n_workers pages and the broker's */
     HANDOFF_LISTENER = 7,   /* worker: listening socket(s), n_listeners of them, 7, 8, ... */
 };
 

@@ -1,6 +1,6 @@
 /*
- * Counters of all workers in shared memory: one page each, writable by its worker only,
- * readable by all. Numbers are for people; nothing is decided by them.
+ * Counters of all workers and the broker in shared memory: one page each, the broker's last,
+ * writable by its owner only, readable by all. Numbers are for people; nothing is decided by them.
  */
 #ifndef COMMON_SCOREBOARD_H
 #define COMMON_SCOREBOARD_H
@@ -20,6 +20,8 @@ enum score {
     SCORE_LIMITED,     /* turned away at a cap */
     SCORE_SLOW_TURNS,  /* of a worker's loop */
     SCORE_LONGEST_TURN_US,
+    SCORE_LAUNCHES,    /* launched runs that have not ended (the broker's page) */
+    SCORE_TTYS,        /* terminals, watched or not (the broker's page) */
     SCORE_COUNT
 };
 
@@ -38,15 +40,15 @@ scoreboard_map(int fd, uint32_t n_pages, uint32_t own);
 void
 scoreboard_add(enum score score, int64_t amount);
 
-/* Set one of this worker's own. */
+/* Make one of our own this number. Without a page of ours: nothing. */
 void
 scoreboard_set(enum score score, uint64_t value);
 
-/* The largest of all workers. */
+/* The largest of all. */
 uint64_t
 scoreboard_max(enum score score);
 
-/* Sum over all workers. */
+/* Sum over all. */
 uint64_t
 scoreboard_sum(enum score score);
 

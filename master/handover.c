@@ -95,13 +95,13 @@ find_programs(struct handover *h, char *error)
 /* Each worker's page, fixed in size for good: a worker cannot shrink it under the
  * others. */
 static int
-make_scoreboard(uint32_t n_workers)
+make_scoreboard(uint32_t n_pages)
 {
     int fd = memfd_create("scoreboard", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
         return -errno;
-    if (ftruncate(fd, (off_t)n_workers * SCOREBOARD_PAGE_SIZE) != 0 ||
+    if (ftruncate(fd, (off_t)n_pages * SCOREBOARD_PAGE_SIZE) != 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         close(fd);
         return -errno;
@@ -212,7 +212,7 @@ handover_new(struct settings *s, const struct account *a, const struct listeners
     wipe_token_variable();
     if (status != 0)
         return status;
-    ret->scoreboard = make_scoreboard(s->workers);
+    ret->scoreboard = make_scoreboard(s->workers + 1);
     if (ret->scoreboard < 0)
         return settings_refuse(ret_error, "No memory file for the counters: %s.",
                                strerror(-ret->scoreboard));

@@ -2,20 +2,25 @@
  * It parses nothing that came from outside and holds no client connection. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/scoreboard.h"
 #include "master/account.h"
 #include "master/export.h"
 #include "master/handover.h"
 #include "master/listener.h"
 #include "master/notify.h"
 #include "master/settings.h"
+#include "master/status_command.h"
+#include "master/status_file.h"
 #include "master/supervise.h"
 #include "master/takeover.h"
 #include "master/token_command.h"
@@ -216,6 +221,19 @@ open_listeners(bool taking_over)
         refuse();
 }
 
+/* For `status`. Its signal must not end us before we listen to it (supervise.c). */
+static void
+prepare_status(void)
+{
+    struct status status = {&settings, &handover, &listeners, (uint64_t)time(NULL)};
+    int board = fcntl(handover.scoreboard, F_DUPFD_CLOEXEC, 0);
+
+    if (board < 0 || scoreboard_map(board, settings.workers + 1, UINT32_MAX) != 0)
+        log_event(LOG_LEVEL_WARNING, "no-counters", "error=%s", strerrorname_np(errno));
+    signal(SIGUSR1, SIG_IGN);
+    status_file_open(&status, account.own_uid, account.own_gid);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -228,6 +246,8 @@ main(int argc, char **argv)
         return export_exec(argv + 1);
     if (argc > 1 && strcmp(argv[1], "token") == 0)
         return token_command(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "status") == 0)
+        return status_command(argc - 1, argv + 1);
     if (argc == 3 && strcmp(argv[1], "--check-take-over") == 0)
         return run_check_takeover(argv[2]);
     if (taking_over)
@@ -253,6 +273,7 @@ main(int argc, char **argv)
     explicit_bzero(takeover.token_proof, sizeof(takeover.token_proof));
     notify_init(); /* after listener_open, which reads LISTEN_FDS */
     log_start();
+    prepare_status();
     return supervise_run(&settings, &handover, &listeners, program,
                          taking_over ? &takeover : NULL);
 }

@@ -91,7 +91,6 @@ prepare(struct start *st, const struct child *c, const struct handover *h)
 static void
 prepare_worker(struct start *st, const struct handover *h, const struct listeners *l)
 {
-    st->spawn.fds[HANDOFF_SCOREBOARD] = h->scoreboard;
     for (size_t i = 0; i < l->n; i++)
         st->spawn.fds[HANDOFF_LISTENER + i] = l->item[i].fd;
     st->spawn.max_fds = handover_worker_fds(h);
@@ -111,6 +110,7 @@ start_child(struct child *c, struct event_base *base, const struct handover *h,
     int status = prepare(&st, c, h);
 
     snprintf(number, sizeof(number), "%u", c->number);
+    st.spawn.fds[HANDOFF_SCOREBOARD] = h->scoreboard;
     if (is_worker)
         prepare_worker(&st, h, l);
     st.spawn.fds[HANDOFF_CHANNEL] = channel;

@@ -18,6 +18,7 @@
 #include "master/reload.h"
 #include "master/spawn.h"
 #include "master/start.h"
+#include "master/status_file.h"
 #include "master/upgrade.h"
 
 #define RELOAD_WAIT_MS 500u /* for the broker to have taken a reload */
@@ -295,7 +296,7 @@ handle_sigchld(int fd, short what, void *arg)
         if (c != NULL)
             handle_end(c, status);
         else if (!drain_take_end(pid, status))
-            upgrade_take_end(pid, status);
+            upgrade_take_end(pid, status, !is_stopping());
     }
     continue_stop();
 }
@@ -386,6 +387,13 @@ handle_sighup(int fd, short what, void *arg)
     }
     tell_config(broker());
     evtimer_add(sup.on_reload, &limit);
+}
+
+/* SIGUSR1: somebody on this host wants to know (master/status_file.h). */
+static void
+handle_sigusr1(int fd, short what, void *arg)
+{
+    status_file_write();
 }
 
 /* SIGUSR2: as long as everything is as it should be, and one thing at a time. */
@@ -482,6 +490,7 @@ set_up(void)
         watch_signal(SIGTERM, handle_sigterm) != 0 ||
         watch_signal(SIGINT, handle_sigterm) != 0 ||
         watch_signal(SIGHUP, handle_sighup) != 0 ||
+        watch_signal(SIGUSR1, handle_sigusr1) != 0 ||
         watch_signal(SIGUSR2, handle_sigusr2) != 0 || watch_watchdog() != 0)
         return -ENOMEM;
     signal(SIGPIPE, SIG_IGN);
@@ -530,6 +539,7 @@ supervise_run(const struct settings *s, struct handover *h, struct listeners *l,
     else
         start_all();
     event_base_dispatch(sup.base);
+    status_file_close();
     log_event(LOG_LEVEL_INFO, "stopped", "exit_status=%d", sup.exit_status);
     return sup.exit_status;
 }

@@ -31,7 +31,7 @@ static struct {
 void
 upgrade_block(bool block)
 {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
     sigset_t set;
 
     sigemptyset(&set);
@@ -182,7 +182,7 @@ become(void)
 }
 
 bool
-upgrade_take_end(pid_t pid, int status)
+upgrade_take_end(pid_t pid, int status, bool wanted)
 {
     char said[512];
     ssize_t n;
@@ -195,7 +195,9 @@ upgrade_take_end(pid_t pid, int status)
     close(asked.output);
     while (n > 0 && said[n - 1] == '\n')
         n--;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (!wanted)
+        refuse("the server stops");
+    else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         become();
     else
         log_event(LOG_LEVEL_ERROR, "upgrade-refused", "reason=%s",

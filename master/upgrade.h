@@ -26,9 +26,10 @@ struct upgrade {
  * started or is silent: a line in the log, and nothing has changed. */
 void upgrade_begin(const struct upgrade *u);
 
-/* Was that the end of the program that was asked? If it agrees, this does not return: the
- * process is the new program from here on, with all signals of upgrade_block blocked. */
-bool upgrade_take_end(pid_t pid, int status);
+/* Was that the end of the program that was asked? If it agrees and is `wanted` still, this does
+ * not return: the process is the new program from here on, with all signals of upgrade_block
+ * blocked. */
+bool upgrade_take_end(pid_t pid, int status, bool wanted);
 
 /* Signals must wait while there is nobody to handle them. */
 void upgrade_block(bool block);

@@ -186,7 +186,7 @@ take_what_was_handed_down(void)
     }
     snprintf(worker.role, sizeof(worker.role), "worker.%u", worker.config.number);
     log_init(worker.role, HANDOFF_CONTROL, worker.config.log_level);
-    error = scoreboard_map(HANDOFF_SCOREBOARD, worker.config.n_workers,
+    error = scoreboard_map(HANDOFF_SCOREBOARD, worker.config.n_workers + 1,
                            worker.config.number - 1);
     if (error < 0)
         log_die("scoreboard: %s", strerror(-error));

@@ -19,6 +19,8 @@ static const struct {
     [SCORE_FEED_VIEWERS] = {"feed_viewers", "gauge", "Viewers of dialogs now."},
     [SCORE_LOG_VIEWERS] = {"log_viewers", "gauge", "Viewers of logs now."},
     [SCORE_TERMINALS] = {"terminals", "gauge", "Viewers of terminals now."},
+    [SCORE_LAUNCHES] = {"launches", "gauge", "Launched runs at work now."},
+    [SCORE_TTYS] = {"terminals_open", "gauge", "Terminals now, watched or not."},
     [SCORE_LIMITED] = {"limited_total", "counter", "Connections turned away at a cap."},
     [SCORE_SLOW_TURNS] = {"slow_turns_total", "counter",
                           "Turns of a worker's loop that took over 5 ms."},

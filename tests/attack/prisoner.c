@@ -505,7 +505,7 @@ main(void)
         return 1;
     }
     log_init(config.number == 1 ? "prisoner.1" : "prisoner.2", HANDOFF_CONTROL, LOG_LEVEL_DEBUG);
-    scoreboard_map(HANDOFF_SCOREBOARD, config.n_workers, config.number - 1);
+    scoreboard_map(HANDOFF_SCOREBOARD, config.n_workers + 1, config.number - 1);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     enter();
     if (config.number != 1)
