@@ -11,7 +11,7 @@ ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG":
 
 
 class Folder:
-    """An overlay whose changes lie in memory. A folder `None` is the lab's own root itself."""
+    """An overlay whose changes lie in memory."""
 
     def __init__(self, name):
         self.place = tempfile.mkdtemp(prefix="folder-")
@@ -53,6 +53,11 @@ class Folder:
                 s = os.lstat(path)
                 found[path[len(self.top):]] = (s.st_mode, s.st_uid, s.st_gid)
         return found
+
+    def unmount_below(self):
+        """Only the folder itself is left, for something that mounts its own."""
+        for below in ("run", "tmp", "dev", "proc"):
+            must(["umount", "--recursive", os.path.join(self.top, below)])
 
     def close(self):
         must(["umount", "--recursive", self.top])

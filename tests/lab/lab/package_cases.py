@@ -8,6 +8,7 @@ import signal
 import tarfile
 
 import process
+import systemd_cases
 from folder import Folder
 from http_client import Connection, head
 from report import Skip, case, must, same
@@ -174,8 +175,8 @@ def removes(package):
                    "/etc/subuid-", "/etc/subgid-", "/etc/.pwd.lock"}, set(), "others' files")
 
 
-def cases():
-    for number in (12, 13):
+def cases(numbers=(12, 13)):
+    for number in numbers:
         package = Package(number)
         name = "debian%d package: " % number
         case(name + "built from the tarball without npm, lintian content", builds, package)
@@ -192,3 +193,5 @@ def cases():
                 package.server.wait()
             if package.folder is not None:
                 package.folder.close()
+        if number == 13:
+            systemd_cases.cases(package.deb)
