@@ -313,3 +313,22 @@ cli_start(struct cli *cli, const struct cli_call *call, char *error)
         running_free(run);
     return r;
 }
+
+enum answer_status
+cli_answer_status(const struct cli_result *result)
+{
+    if (result->outcome == CLI_TIMEOUT)
+        return ANSWER_TIMEOUT;
+    if (result->outcome != CLI_EXITED)
+        return ANSWER_FAILED;
+    switch (result->exit_status) { /* contract 2.2 */
+    case 0:
+        return ANSWER_OK;
+    case 3:
+        return ANSWER_NOT_FOUND;
+    case 4:
+        return ANSWER_AMBIGUOUS;
+    default:
+        return ANSWER_FAILED;
+    }
+}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "common/limits.h"
+#include "common/messages.h"
 
 struct broker;
 struct cli;
@@ -49,5 +50,10 @@ cli_free(struct cli *cli); /* after children_free: no callback runs */
  * reason and `fn` is never called. */
 int
 cli_start(struct cli *cli, const struct cli_call *call, char *error);
+
+/* What a call about one run came to, by its exit status: OK, NOT_FOUND, AMBIGUOUS, TIMEOUT or
+ * FAILED. */
+enum answer_status
+cli_answer_status(const struct cli_result *result);
 
 #endif

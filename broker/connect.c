@@ -250,20 +250,6 @@ act_run_connect(struct connects *all, const struct endpoint *e, const struct ask
 
 /* --- asking ------------------------------------------------------------------------------ */
 
-/* Exit statuses of `runs endpoint` (contract 2.2). */
-static enum answer_status
-status_of(const struct cli_result *result)
-{
-    if (result->outcome == CLI_TIMEOUT)
-        return ANSWER_TIMEOUT;
-    if (result->outcome != CLI_EXITED)
-        return ANSWER_FAILED;
-    return result->exit_status == 0   ? ANSWER_OK
-           : result->exit_status == 3 ? ANSWER_NOT_FOUND
-           : result->exit_status == 4 ? ANSWER_AMBIGUOUS
-                                      : ANSWER_FAILED;
-}
-
 static bool
 read_url(struct endpoint *e, const struct cli_result *result)
 {
@@ -285,7 +271,7 @@ on_endpoint(void *ctx, struct cli_result *result)
 {
     struct endpoint *e = ctx;
     struct connects *all = e->all;
-    enum answer_status status = status_of(result);
+    enum answer_status status = cli_answer_status(result);
     const char *error = result->error;
     struct waiter *w;
 

@@ -41,6 +41,8 @@ struct document {
     char error[MESSAGE_ERROR_SIZE];
 };
 
+_Static_assert(MESSAGE_ERROR_SIZE >= LIMIT_CLI_ERROR, "cli_start writes its reason there");
+
 struct documents {
     struct broker *broker;
     struct document doctor, catalog;

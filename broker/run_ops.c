@@ -15,9 +15,6 @@
 #include "broker/runs_list.h"
 #include "policy/run_id.h"
 
-/* Exit statuses of `ssebench runs stop|remove` (contract 2.2). */
-enum { CLI_STATUS_NO_RUN = 3, CLI_STATUS_AMBIGUOUS = 4 };
-
 struct run_op {
     struct broker *broker;
     struct ask ask;
@@ -25,30 +22,11 @@ struct run_op {
     char run_id[MESSAGE_ID_SIZE];
 };
 
-static enum answer_status
-status_of(const struct cli_result *result)
-{
-    if (result->outcome == CLI_TIMEOUT)
-        return ANSWER_TIMEOUT;
-    if (result->outcome != CLI_EXITED)
-        return ANSWER_FAILED;
-    switch (result->exit_status) {
-    case 0:
-        return ANSWER_OK;
-    case CLI_STATUS_NO_RUN:
-        return ANSWER_NOT_FOUND;
-    case CLI_STATUS_AMBIGUOUS:
-        return ANSWER_AMBIGUOUS;
-    default:
-        return ANSWER_FAILED;
-    }
-}
-
 static void
 on_done(void *ctx, struct cli_result *result)
 {
     struct run_op *op = ctx;
-    struct answer_run a = {.status = status_of(result)};
+    struct answer_run a = {.status = cli_answer_status(result)};
 
     message_string_set(a.error, sizeof a.error, result->error);
     if (op->removes && (a.status == ANSWER_OK || a.status == ANSWER_NOT_FOUND))

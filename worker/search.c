@@ -193,6 +193,7 @@ on_turn(struct ev_loop *loop, ev_timer *timer, int events)
         s->offset += (uint64_t)n;
     }
     look_at_lines(s, n <= 0);
+    s->whole = s->whole && n >= 0;
     if (n <= 0)
         end_run(s);
     else
@@ -211,9 +212,11 @@ on_dialog(void *ctx, const void *answer, int *fds, unsigned n_fds)
         fds[0] = -1;
         s->offset = 0;
     } else {
-        /* No dialog is a dialog without a hit; a broker that is away leaves the run out. */
-        s->whole = s->whole && a != NULL && a->status != ANSWER_TOO_LARGE;
-        s->scanned += a != NULL;
+        bool none = a != NULL && a->status == ANSWER_NOT_FOUND;
+
+        /* No dialog is a dialog without a hit; one that cannot be had now leaves the run out. */
+        s->whole = s->whole && none;
+        s->scanned += none;
         s->at++;
     }
     ev_timer_start(worker_loop(), &s->turn);
