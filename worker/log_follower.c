@@ -24,7 +24,7 @@
 #define FOLLOWER_READ (64u * 1024u) /* bytes of one read, then others have a turn */
 #define FOLLOWER_RETRY_S 1.0
 #define FOLLOWER_RETRIES 20u
-#define FOLLOWER_WORK 64000u /* lines in one turn, times viewers and 32: a millisecond or two */
+#define FOLLOWER_WORK 32000u /* lines in one turn, times viewers and 32: about a millisecond */
 
 struct log_follower {
     struct log_follower *next, **link;

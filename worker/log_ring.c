@@ -7,7 +7,7 @@
 #include "worker/ws.h"
 
 #define RING_FIRST 64u
-#define RING_ENTRY 64u /* bytes of memory a kept message costs beside its text */
+#define RING_ENTRY 96u /* bytes of memory a kept message costs beside its text */
 
 static int
 grow(struct log_ring *r)

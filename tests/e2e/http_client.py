@@ -76,12 +76,14 @@ class Connection:
 
     def read_exactly(self, n):
         parts, have = [self.buffer], len(self.buffer)
-        while have < n:  # parts, since a body may have 30 MiB
-            self.buffer = b""
-            self.more()
-            parts.append(self.buffer)
-            have += len(self.buffer)
-        whole = b"".join(parts)
+        try:
+            while have < n:  # parts, since a body may have 30 MiB
+                self.buffer = b""
+                self.more()
+                parts.append(self.buffer)
+                have += len(self.buffer)
+        finally:
+            self.buffer = whole = b"".join(parts)
         front, self.buffer = whole[:n], whole[n:]
         return front
 

@@ -30,6 +30,14 @@ def own_server():
         real_run.cases(docker)
 
 
+def live():
+    import containers
+    import live_cases
+    build.compiles(BUILD)
+    with containers.Docker() as docker:
+        live_cases.cases(docker)
+
+
 def packages():
     import package_cases
     package_cases.cases()
@@ -42,7 +50,7 @@ def image():
         image_cases.cases(docker)
 
 
-GROUPS = {"server": own_server, "packages": packages, "image": image}
+GROUPS = {"server": own_server, "live": live, "packages": packages, "image": image}
 
 
 def main():
