@@ -1,31 +1,23 @@
-/* WebSockets on libwebsockets: adoption, callbacks, sending with back-pressure, closing. */
-#include "worker/ws.h"
+/* WebSockets on libwebsockets: a socket's life, receiving, sending, closing, keeping alive. */
+#include "worker/ws_parts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <libwebsockets.h>
 
-#include "common/buf.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/scoreboard.h"
 #include "common/utf8.h"
-#include "policy/token.h"
-#include "worker/exchange.h"
 #include "worker/handover.h"
-#include "worker/ws_frames.h"
-#include "worker/ws_queue.h"
 #include "worker/ws_recv.h"
 
-#define WS_SUBPROTOCOL "ssebench"
 #define WS_READ_SIZE 1024u   /* bytes of one read: the library keeps such a buffer per socket */
 #define WS_BURST (256u * 1024u) /* bytes sent for one socket before the others have a turn */
 #define WS_PIECE_COST 512u   /* what sending a piece costs beside its bytes, in bytes */
-#define WS_ENTRY_COST 64u    /* bytes of memory a queued message costs beside its own */
 #define WS_TICK_MS 1000u
 #define WS_SLOTS (LIMIT_WS_PING_MS / WS_TICK_MS) /* sockets are pinged in turn, slot by slot */
 #define WS_STALL_ROUNDS (LIMIT_WRITE_STALL_MS / LIMIT_WS_PING_MS)
@@ -33,31 +25,6 @@
 #define WS_CLOSE_PROTOCOL 1002
 #define WS_CLOSE_NOT_UTF8 1007
 #define WS_CLOSE_TOO_BIG 1009
-#define WS_CLOSE_TRY_LATER 1013
-
-struct ws {
-    struct lws *wsi; /* the library's; valid until WSI_DESTROY */
-    const struct ws_handler *handler;
-    void *ctx;
-    struct connection_slot *slot;
-    struct ws_queue queue;
-    struct ws_frames frames; /* where the client's bytes stand */
-    int fd;
-    struct buf message;      /* the message being received */
-    size_t n_received;       /* bytes of it, kept or not */
-    const char *close_reason;
-    struct ws *next, **link; /* in its slot */
-    uint16_t close_code;     /* 0: not closing */
-    uint16_t token;          /* that let it in */
-    uint8_t idle_rounds;     /* ping rounds without a sign of life */
-    bool opened;
-    bool over;               /* `closed` was called */
-    bool full_seen;          /* ws_queue_full said yes; drained is owed */
-    bool ping_due, pong_due;
-    bool heartbeats; /* the client asked for them */
-    bool in_message; /* the newest queued part is not the last of its message */
-    bool close_sent;
-};
 
 static struct lws_context *ws_context;
 static struct lws_vhost *ws_vhost;
@@ -66,7 +33,7 @@ static struct ws *ws_slots[WS_SLOTS];
 static unsigned ws_slot_now, ws_slot_next;
 static const char *ws_stopping; /* reason of the shutdown, once it began */
 
-/* The library gives a new connection no argument: it is the one ws_accept is adopting. */
+/* The library gives a new connection no argument: it is the one ws_adopt is at. */
 static struct ws *ws_adopting;
 
 static unsigned char ws_scratch[LWS_PRE + LIMIT_WS_FRAGMENT];
@@ -95,8 +62,8 @@ slot_remove(struct ws *ws)
     ws->link = NULL;
 }
 
-static void
-wake(struct ws *ws)
+void
+ws_wake(struct ws *ws)
 {
     if (ws->wsi && ws->opened && !ws->over)
         lws_callback_on_writable(ws->wsi);
@@ -112,11 +79,11 @@ on_established(struct ws *ws)
     if (ws_stopping)
         ws_close(ws, WS_CLOSE_GOING_AWAY, ws_stopping);
     if (ws->close_code != 0 || ws->frames.broken)
-        wake(ws); /* its first bytes, which came with the handshake, were wrong */
+        ws_wake(ws); /* its first bytes, which came with the handshake, were wrong */
 }
 
-static void
-end_socket(struct ws *ws)
+void
+ws_end(struct ws *ws)
 {
     if (ws->over)
         return;
@@ -134,7 +101,7 @@ end_socket(struct ws *ws)
 static void
 on_destroy(struct ws *ws)
 {
-    end_socket(ws);
+    ws_end(ws);
     lws_set_opaque_user_data(ws->wsi, NULL);
     connection_slot_release(ws->slot);
     free(ws);
@@ -142,8 +109,8 @@ on_destroy(struct ws *ws)
 
 /* --- receiving ------------------------------------------------------------------------- */
 
-static void
-fail_socket(struct ws *ws, uint16_t code, const char *reason)
+void
+ws_fail(struct ws *ws, uint16_t code, const char *reason)
 {
     ws_queue_clear(&ws->queue);
     ws_close(ws, code, reason);
@@ -152,15 +119,15 @@ fail_socket(struct ws *ws, uint16_t code, const char *reason)
 /* The client's bytes on their way into the library. Any of them is a sign of life: the library
  * does not tell of an empty pong. Past a broken rule it gets nothing more: we close behind what
  * the good bytes were answered, and when the client has closed too the connection ends. */
-static ssize_t
-on_bytes(void *ctx, const void *bytes, size_t len)
+ssize_t
+ws_on_bytes(void *ctx, const void *bytes, size_t len)
 {
     struct ws *ws = ctx;
     size_t kept = ws_frames_follow(&ws->frames, bytes, len);
     ws->idle_rounds = 0;
     ws->pong_due = false;
     if (ws->frames.broken && ws->close_code == 0)
-        wake(ws);
+        ws_wake(ws);
     if (kept == 0 && ws->frames.broken && ws->frames.close_seen && ws->close_sent)
         return -1;
     return (ssize_t)kept;
@@ -176,7 +143,7 @@ on_receive(struct ws *ws, const char *bytes, size_t len)
     ws->n_received += len;
     if (ws->n_received > LIMIT_WS_MESSAGE) {
         buf_done(&ws->message);
-        fail_socket(ws, WS_CLOSE_TOO_BIG, "Message too large");
+        ws_fail(ws, WS_CLOSE_TOO_BIG, "Message too large");
         return;
     }
     bool binary = lws_frame_is_binary(ws->wsi) != 0;
@@ -186,11 +153,11 @@ on_receive(struct ws *ws, const char *bytes, size_t len)
         return;
     ws->n_received = 0;
     if (ws->message.failed)
-        fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
+        ws_fail(ws, WS_CLOSE_TRY_LATER, "Out of memory");
     else if (!binary && ws->message.len > 0 &&
              utf8_incomplete_tail(ws->message.data, ws->message.len) > 0)
         /* The library has checked the rest, but forgets this when the last frame is empty. */
-        fail_socket(ws, WS_CLOSE_NOT_UTF8, "Text must be UTF-8");
+        ws_fail(ws, WS_CLOSE_NOT_UTF8, "Text must be UTF-8");
     else if (ws->handler->received)
         ws->handler->received(ws, ws->ctx, ws->message.len ? ws->message.data : "",
                               ws->message.len, binary);
@@ -238,13 +205,6 @@ send_queue(struct ws *ws)
     return 0;
 }
 
-/* A megabyte of messages of two bytes would be many a turn's work. */
-static size_t
-queued_cost(const struct ws *ws)
-{
-    return ws->queue.bytes + ws->queue.n * (size_t)WS_ENTRY_COST;
-}
-
 /* The only place that closes: elsewhere the library drops the connection without a close
  * frame. */
 static int
@@ -265,7 +225,7 @@ on_writeable(struct ws *ws)
         return -1;
     if (send_queue(ws) != 0)
         return -1;
-    if (ws->full_seen && queued_cost(ws) < LIMIT_WS_QUEUE / 2 && ws->close_code == 0) {
+    if (ws->full_seen && ws_queued_cost(ws) < LIMIT_WS_QUEUE / 2 && ws->close_code == 0) {
         ws->full_seen = false;
         if (ws->handler->drained)
             ws->handler->drained(ws, ws->ctx);
@@ -274,7 +234,7 @@ on_writeable(struct ws *ws)
         ws->handler->emptied)
         ws->handler->emptied(ws, ws->ctx);
     if (ws->queue.n > 0 || lws_partial_buffered(ws->wsi)) {
-        wake(ws);
+        ws_wake(ws);
         return 0;
     }
     if (ws->close_code == 0)
@@ -287,15 +247,6 @@ on_writeable(struct ws *ws)
 }
 
 /* --- keeping alive ------------------------------------------------------------------------ */
-
-static void
-send_heartbeat(struct ws *ws)
-{
-    char text[64];
-    int len = snprintf(text, sizeof(text), "{\"type\":\"heartbeat\",\"intervalMs\":%u}",
-                       LIMIT_WS_PING_MS);
-    ws_send_text(ws, text, (size_t)len);
-}
 
 /* A peer that is silent for a whole round after a ping, or takes nothing for the stall limit,
  * is gone; a close frame would not reach it. */
@@ -311,8 +262,8 @@ check_socket(struct ws *ws)
     }
     ws->ping_due = true;
     if (ws->heartbeats && !ws->in_message && ws->queue.n == 0)
-        send_heartbeat(ws);
-    wake(ws);
+        ws_send_heartbeat(ws);
+    ws_wake(ws);
 }
 
 /* Every second, because the library's libev plugin does not shorten a running timer: without
@@ -352,7 +303,7 @@ on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in
     } else if (reason == LWS_CALLBACK_SERVER_WRITEABLE) {
         return on_writeable(ws);
     } else if (reason == LWS_CALLBACK_CLOSED) {
-        end_socket(ws);
+        ws_end(ws);
     } else if (reason == LWS_CALLBACK_WSI_DESTROY) {
         on_destroy(ws);
     } else if (reason == LWS_CALLBACK_HTTP) {
@@ -369,156 +320,22 @@ static const struct lws_protocols ws_protocols[] = {
     {0},
 };
 
-/* --- accepting -------------------------------------------------------------------------------- */
-
-/* What the library reads instead of the client's head: constants, a key of 24 base64
- * characters that the strict reader checked, then the bytes that followed the real head. */
-static void
-write_head(struct buf *out, struct span key, bool subprotocol)
-{
-    buf_add_str(out, "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-                     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                     "Sec-WebSocket-Key: ");
-    buf_add(out, key.at, key.len);
-    if (subprotocol)
-        buf_add_str(out, "\r\nSec-WebSocket-Protocol: " WS_SUBPROTOCOL);
-    buf_add_str(out, "\r\n\r\n");
-}
-
-static void
-adopt(struct ws *ws, struct handover *handover, struct buf *head)
-{
-    if (handover->unread) {
-        ssize_t kept = on_bytes(ws, handover->unread, handover->unread_len);
-        buf_add(head, handover->unread, (size_t)kept);
-    }
-    free(handover->unread);
-    if (handover->fd < 0) {
-        /* the HTTP side had no memory for the unread bytes and closed it */
-    } else if (head->failed || ws_recv_watch(handover->fd, on_bytes, ws) != 0) {
-        close(handover->fd);
-    } else {
-        ws_adopting = ws;
-        /* Closes the descriptor itself when it fails, and may have ended `ws` by the time it
-         * returns: only ws_adopting tells whether it ever took it. */
-        lws_adopt_socket_vhost_readbuf(ws_vhost, handover->fd, head->data, head->len);
-        if (!ws_adopting)
-            return;
-        ws_adopting = NULL;
-    }
-    end_socket(ws);
-    connection_slot_release(ws->slot);
-    free(ws);
-}
-
-void
-ws_accept(struct exchange *x, const struct ws_handler *handler, void *ctx)
-{
-    const struct request *request = exchange_request(x);
-    struct span offered = request->ws_protocols;
-    struct handover handover;
-    struct buf head;
-    buf_init(&head, 0);
-    write_head(&head, request->ws_key,
-               offered.at && policy_subprotocol_offered(offered.at, offered.len,
-                                                        WS_SUBPROTOCOL));
-    struct ws *ws = calloc(1, sizeof(*ws));
-    if (!ws || head.failed) {
-        free(ws);
-        buf_done(&head);
-        exchange_error(x, 503, "Try again", NULL);
-        handler->closed(NULL, ctx);
-        return;
-    }
-    exchange_hand_over(x, &handover);
-    ws->handler = handler;
-    ws->ctx = ctx;
-    ws->slot = handover.slot;
-    ws->fd = handover.fd;
-    ws->token = handover.token;
-    buf_init(&ws->message, 0);
-    adopt(ws, &handover, &head);
-    buf_done(&head);
-}
-
-/* --- what handlers call ------------------------------------------------------------------------- */
-
-static void
-send_entry(struct ws *ws, struct ws_entry entry)
-{
-    if (ws->over || ws->close_code != 0) {
-        ws_bytes_unref(entry.bytes);
-        return;
-    }
-    ws->in_message = !entry.last;
-    if (!entry.bytes || ws_queue_push(&ws->queue, entry) != 0)
-        fail_socket(ws, WS_CLOSE_TRY_LATER, "Out of memory");
-    else if (ws->queue.n == 1)
-        wake(ws); /* with more than one it is under way */
-}
-
-void
-ws_send_text(struct ws *ws, const char *bytes, size_t len)
-{
-    ws_send_part(ws, bytes, len, true, true);
-}
-
-void
-ws_send_part(struct ws *ws, const char *bytes, size_t len, bool first, bool last)
-{
-    send_entry(ws, (struct ws_entry){ws_bytes_new(bytes, len), false, first, last});
-}
-
-void
-ws_send_binary(struct ws *ws, const void *bytes, size_t len)
-{
-    send_entry(ws, (struct ws_entry){ws_bytes_new(bytes, len), true, true, true});
-}
-
-void
-ws_send_shared(struct ws *ws, struct ws_bytes *bytes)
-{
-    ws_send_shared_part(ws, bytes, true, true);
-}
-
-void
-ws_send_shared_part(struct ws *ws, struct ws_bytes *bytes, bool first, bool last)
-{
-    struct ws_bytes *own = bytes ? ws_bytes_ref(bytes) : NULL;
-    send_entry(ws, (struct ws_entry){own, false, first, last});
-}
-
-void
-ws_send_heartbeats(struct ws *ws)
-{
-    ws->heartbeats = true;
-    send_heartbeat(ws);
-}
-
-size_t
-ws_queued(const struct ws *ws)
-{
-    return ws->queue.bytes;
-}
+/* --- adopting -------------------------------------------------------------------------------------- */
 
 bool
-ws_queue_full(struct ws *ws)
+ws_adopt(struct ws *ws, int fd, const struct buf *head)
 {
-    if (queued_cost(ws) < LIMIT_WS_QUEUE)
-        return false;
-    ws->full_seen = true;
-    return true;
+    ws_adopting = ws;
+    /* Closes the descriptor itself when it fails, and may have ended `ws` by the time it
+     * returns: only ws_adopting tells whether it ever took it. */
+    lws_adopt_socket_vhost_readbuf(ws_vhost, fd, head->data, head->len);
+    if (!ws_adopting)
+        return true;
+    ws_adopting = NULL;
+    return false;
 }
 
-void
-ws_close(struct ws *ws, uint16_t code, const char *reason)
-{
-    if (ws->over || ws->close_code != 0)
-        return;
-    ws->close_code = code;
-    ws->close_reason = reason;
-    wake(ws);
-}
+/* --- all of them ------------------------------------------------------------------------------- */
 
 void
 ws_close_all(const char *reason)
@@ -537,7 +354,7 @@ ws_close_tokens(bool (*valid)(uint16_t token), uint16_t code, const char *reason
         for (struct ws *ws = ws_slots[i]; ws; ws = ws->next) {
             if (ws->close_code != 0 || valid(ws->token))
                 continue;
-            fail_socket(ws, code, reason);
+            ws_fail(ws, code, reason);
             n++;
         }
     return n;
