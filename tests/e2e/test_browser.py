@@ -1,5 +1,6 @@
 """The page in a headless browser: every browser/test_*.mjs, with a server of its own."""
 import glob
+import json
 import os
 import re
 import shutil
@@ -27,6 +28,16 @@ def needs(script):
         return set(re.findall(r"^// needs: (\w+)", f.read(4000), re.M))
 
 
+def make_tokens(place):
+    """A named token of each role."""
+    def add(name, role, *more):
+        return subprocess.run([harness.SERVER, "token", "add", name, "--role", role, *more],
+                              env=place.env(), check=True, capture_output=True, text=True,
+                              timeout=60).stdout.strip()
+    return {"view": add("viewer", "view"), "operate": add("operator", "operate", "--expires", "30d"),
+            "full": add("all", "full")}
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=[os.path.basename(s) for s in SCRIPTS])
 def test_page(start, place, script):
     if not browser():
@@ -36,11 +47,14 @@ def test_page(start, place, script):
     wanted = needs(script)
     if "live" in wanted:
         place.start_run("live-1", agent_seconds=30)
+    roles = make_tokens(place) if "roles" in wanted else {}
     server = start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN} if "token" in wanted else None)
     os.makedirs(ARTEFACTS, exist_ok=True)
     env = {**os.environ, "SSEBENCH_URL": server.url, "SSEBENCH_TOKEN": server.token or "",
            "SSEBENCH_CHROMIUM": browser(), "SSEBENCH_ARTEFACTS": ARTEFACTS,
-           "SSEBENCH_CHECKOUT": place.checkout, "HOME": place.home}
+           "SSEBENCH_CHECKOUT": place.checkout, "HOME": place.home,
+           "SSEBENCH_ROLES": json.dumps(roles), "SSEBENCH_PROGRAM": harness.SERVER,
+           "SSEBENCH_PID": str(server.pid), "XDG_STATE_HOME": place.env()["XDG_STATE_HOME"]}
     r = subprocess.run(["node", script], cwd=HERE, env=env, capture_output=True, text=True,
                        timeout=300, stdin=subprocess.DEVNULL)
     if r.returncode == 77:

@@ -19,6 +19,8 @@ export const HEALTH = object({
     terminalHint: optional(string),
     assistant: optional(boolean),
     hosted: optional(boolean),
+    /** What the token of the request may do: view, operate, full. */
+    role: optional(string),
     timestamp: optional(string),
 });
 export type Health = TypeOf<typeof HEALTH>;
@@ -230,6 +232,9 @@ export const CONNECTION = object({
     forwardedFor: optional(nullOr(string)),
     forwardedProto: optional(nullOr(string)),
     tokenRequired: boolean,
+    role: optional(string),
+    tokenName: optional(nullOr(string)),
+    tokenExpires: optional(nullOr(string)),
     allowedOrigins: optional(list(string)),
 });
 export type ConnectionReport = TypeOf<typeof CONNECTION>;

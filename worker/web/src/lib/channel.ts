@@ -10,6 +10,8 @@ import { locked, request, socketProtocols, socketUrl, token } from "./api";
 const BACKOFF_MS = [300, 1000, 2000, 4000, 8000, 15_000];
 /** Heartbeats that may be missing before the connection counts as dead. */
 const MISSED_BEATS = 3;
+/** The server closes with it when the token was revoked, changed or has expired. */
+const TOKEN_GONE = 4401;
 
 export type ChannelState = "connecting" | "open" | "waiting" | "closed";
 
@@ -150,11 +152,12 @@ export class Channel {
         this.info.reason = reason;
         this.use.onClose?.(reason, code);
         if (this.use.once) return this.set("closed");
-        if (!this.opened) void this.askWhy();
+        if (!this.opened || code === TOKEN_GONE) void this.askWhy();
         const wait = BACKOFF_MS[Math.min(this.attempts++, BACKOFF_MS.length - 1)]!;
         this.info.reconnects++;
         this.set("waiting");
-        this.timer = window.setTimeout(() => this.connect(), wait * (0.75 + Math.random() / 2));
+        // While a token is asked for, trying the old one again would only count as guessing.
+        this.timer = window.setTimeout(() => locked.value || this.connect(), wait * (0.75 + Math.random() / 2));
     }
 
     /** The browser hides the status of a refused handshake; a plain request shows it (401 locks). */

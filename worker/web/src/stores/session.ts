@@ -16,7 +16,15 @@ export const roundTripMs = signal<number | null>(null);
 /** The page waits for the first answer before it shows anything. */
 export const started = signal(false);
 
+/** Nothing may be changed: a hosted server, or a token that may only view. */
 export const isHosted = computed(() => health.value?.hosted === true);
+/** What the token of this tab may do, where the server tells: view, operate, full. */
+export const role = computed(() => health.value?.role ?? null);
+export const ROLE_TEXT: Record<string, string> = {
+    view: "look at runs, and change nothing",
+    operate: "launch, stop and remove runs; no terminal and no assistant",
+    full: "do everything",
+};
 export const hasTerminal = computed(() => health.value?.terminal !== false && !isHosted.value);
 export const hasAssistant = computed(() => health.value?.assistant !== false && !isHosted.value);
 

@@ -29,6 +29,14 @@ interface Line { readonly name: string; readonly page: string; readonly server: 
 
 const withoutDefaultPort = (host: string) => host.replace(/:(80|443)$/, "").toLowerCase();
 
+/** Whose token it is, what it may do, when it ends. */
+function tokenText(server: ConnectionReport): string {
+    if (!server.tokenRequired) return "not asked for";
+    if (!server.tokenName) return "asked for";
+    const end = server.tokenExpires ? `ends ${server.tokenExpires}` : "does not end";
+    return `${server.tokenName}, role ${server.role ?? "unknown"}, ${end}`;
+}
+
 function lines(server: ConnectionReport | null): Line[] {
     const scheme = location.protocol.slice(0, -1);
     const base = new URL(document.baseURI).pathname;
@@ -39,7 +47,7 @@ function lines(server: ConnectionReport | null): Line[] {
             fix: server && server.scheme !== scheme ? `A proxy ends TLS. List ${location.origin} in SSEBENCH_WEBUI_CORS_ORIGINS if requests are refused for their Origin.` : null },
         { name: "Base path", page: base.replace(/\/$/, "") || "/", server: server?.basePath ?? null,
             fix: server && server.basePath.replace(/\/$/, "") !== base.replace(/\/$/, "") ? `Start the server with SSEBENCH_WEBUI_BASE_PATH=${base.replace(/\/$/, "") || "/"}, or let the proxy pass the path unchanged.` : null },
-        { name: "Token", page: token.value === null ? "none held" : "held by this tab", server: server ? (server.tokenRequired ? "asked for" : "not asked for") : null, fix: null },
+        { name: "Token", page: token.value === null ? "none held" : "held by this tab", server: server ? tokenText(server) : null, fix: null },
     ];
     if (server) {
         list.push({ name: "Origin", page: location.origin, server: server.origin ?? "not sent with this request", fix: null });
@@ -88,7 +96,7 @@ export function ConnectionView() {
                         <div><dt>Backend</dt><dd>{health.value?.backend ?? "–"}</dd></div>
                         <div><dt>Runner</dt><dd>{health.value?.runner ? "answers" : health.value?.runnerError ?? "does not answer"}</dd></div>
                         <div><dt>Terminal</dt><dd>{health.value?.terminalHint ?? (health.value?.terminal === false ? "off" : "on")}</dd></div>
-                        <div><dt>Mode</dt><dd>{health.value?.hosted ? "read-only (hosted)" : "full"}</dd></div>
+                        <div><dt>Mode</dt><dd>{health.value?.role === "view" ? "read-only (token)" : health.value?.hosted ? "read-only (hosted)" : health.value?.role ?? "full"}</dd></div>
                     </dl>
                 </section>
                 <section><h2>Address</h2>

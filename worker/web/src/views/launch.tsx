@@ -8,7 +8,7 @@ import { Badge, Blank, Button, CopyButton, Notice } from "../parts/basics";
 import { Icon } from "../parts/icons";
 import type { Outcome } from "../stores/wizard";
 import * as wizard from "../stores/wizard";
-import { isHosted } from "../stores/session";
+import { isHosted, role } from "../stores/session";
 import { AgentStep, ModelStep, ModeStep, OptionsStep } from "./launch-steps";
 import { TaskStep } from "./launch-tasks";
 
@@ -116,6 +116,7 @@ export function LaunchView() {
         ];
         return () => unbind.forEach((undo) => undo());
     }, []);
+    if (isHosted.value && role.value === "view") return <Blank top title="This token may only view">Launching needs a token with the role operate or full.</Blank>;
     if (isHosted.value) return <Blank top title="This server is read-only">Launching is off on a hosted server.</Blank>;
     if (wizard.loadError.value) return <Blank top tone="bad" title="Failed to load configuration">{wizard.loadError.value}<p><Button label="Try again" onClick={() => void wizard.loadChoices()} /></p></Blank>;
     if (!wizard.config.value) return <Blank top busy title="Loading what can be launched" />;
