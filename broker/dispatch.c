@@ -230,6 +230,14 @@ token_by_number(const struct broker *b, uint32_t number)
     return NULL;
 }
 
+const char *
+dispatch_token_name(const struct broker *b, uint16_t as)
+{
+    const struct handoff_token *token = as != 0 ? token_by_number(b, as) : NULL;
+
+    return token != NULL ? token->name : "";
+}
+
 static bool
 is_shown(const struct peer *peer, uint16_t number)
 {
@@ -316,7 +324,7 @@ take_packet(struct peer *peer, struct channel_packet *packet, const char **ret_n
     peer->seen[head.type] = true;
     peer->n_pending++;
     ask = (struct ask){.peer = peer->id, .seq = head.seq, .type = head.type,
-                       .role = (uint8_t)role_of(peer, head.as)};
+                       .role = (uint8_t)role_of(peer, head.as), .as = head.as};
     if (peer->n_pending > LIMIT_BROKER_PENDING) {
         dispatch_answer_status(d, &ask, ANSWER_BUSY);
         return 0;

@@ -22,6 +22,7 @@ struct ask {
     uint32_t seq;
     uint16_t type;
     uint8_t role; /* enum role: what its asker may do */
+    uint16_t as;  /* the token whose proof was shown; 0: none */
 };
 
 struct dispatch *
@@ -33,6 +34,11 @@ dispatch_free(struct dispatch *d);
  * of that number is closed. 0; -EINVAL (number) or -ENOMEM: `fd` is closed. */
 int
 dispatch_add_worker(struct dispatch *d, uint32_t number, int fd);
+
+/* The name of a token (`as` of struct ask), which stays when the token is changed; "": none. Valid
+ * until the configuration changes. */
+const char *
+dispatch_token_name(const struct broker *b, uint16_t as);
 
 /* The configuration has other tokens now: what was shown of those that went counts no more. */
 void

@@ -15,6 +15,7 @@
 
 #include "broker/cli.h"
 #include "broker/dispatch.h"
+#include "common/handoff.h"
 #include "common/limits.h"
 #include "common/messages.h"
 #include "common/tty_ring.h"
@@ -62,6 +63,7 @@ struct tty {
     enum tty_program program;
     char run_id[MESSAGE_ID_SIZE];
     uint8_t session[MESSAGE_TTY_SESSION];
+    char owner[HANDOFF_TOKEN_NAME]; /* the token it was opened with; "": none */
     char tag[TTY_TAG_SIZE]; /* names it inside the container; no secret */
     bool marked;            /* TTY_MARK is set there */
     int kept;               /* its file of tty_sweep.c, or -1 */

@@ -118,6 +118,7 @@ act_tty_open(struct broker *b, const struct ask *ask, const struct request_tty_o
     }
     if (tty_start(t, q, a->error) < 0)
         return -1;
+    message_string_set(t->owner, sizeof t->owner, dispatch_token_name(b, ask->as));
     memset(a->error, 0, sizeof a->error);
     a->status = ANSWER_OK;
     return join(t, ask, a);
@@ -147,7 +148,8 @@ handle_tty_open(struct broker *b, const struct ask *ask, const void *request,
     return 0;
 }
 
-/* Compared in constant time: a session's id is a secret of who opened it. */
+/* Compared in constant time: a session's id is a secret of who opened it. With another name's
+ * token, even of the same role, it opens nothing. */
 static bool
 session_is(const struct tty *t, const struct request_tty_join *q)
 {
@@ -175,7 +177,8 @@ handle_tty_join(struct broker *b, const struct ask *ask, const void *request,
     if (switched_on(b)) {
         a.status = ANSWER_NOT_FOUND;
         LIST_FOREACH(t, &b->ttys->list, link) {
-            if (!session_is(t, q) || t->ending)
+            if (!session_is(t, q) || t->ending ||
+                strcmp(t->owner, dispatch_token_name(b, ask->as)) != 0)
                 continue;
             a.status = ANSWER_OK;
             fd = join(t, ask, &a);

@@ -99,6 +99,10 @@ class Ours:
     def pids(self):
         return [self.server.broker()] + list(self.server.workers())
 
+    def shells(self):
+        listed = self.server.json("/api/pty/sessions")["processes"]
+        return [entry["pid"] for entry in listed if not entry["ended"]]
+
     def close(self):
         self.server.stop()
         self.place.close()
@@ -117,6 +121,9 @@ class Peer:
 
     def pids(self):
         return [self.process.pid]
+
+    def shells(self):
+        return process.children(self.process.pid)
 
     def close(self):
         self.process.terminate()
@@ -212,23 +219,40 @@ def bench_interrupt(subjects):
     table("Ctrl-C while yes floods", ("", "median ms", "worst ms", "KiB still shown"), rows)
 
 
+def pss_kib(pid):
+    """Memory of a process, what it shares divided among those that share it."""
+    with open("/proc/%d/smaps_rollup" % pid, encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+
+
+def rings_kib(pid):
+    """What the broker keeps of terminals' output, which is in no process's memory."""
+    folder = "/proc/%d/fd" % pid
+    return sum(os.stat(os.path.join(folder, fd)).st_blocks // 2 for fd in os.listdir(folder)
+               if "tty-ring" in os.readlink(os.path.join(folder, fd)))
+
+
 def bench_idle(subjects):
     rows = []
     for s in subjects:
         if isinstance(s, Ours):
             for n in range(1, (IDLE + 11) // 12):
                 s.add_run("bench-%d" % n)
-        before = sum(process.rss_kib(p) for p in s.pids())
+        before = [process.rss_kib(p) for p in s.pids()]
         clients = [s.client("bench-%d" % (n // 12)) for n in range(IDLE)]
         for c in clients:
             c.send(b"echo up-$((1+1))\n")
             c.until(b"up-2")
         time.sleep(1)
-        after = sum(process.rss_kib(p) for p in s.pids())
-        rows.append((s.name, "%d" % IDLE, "%.1f" % ((after - before) / IDLE)))
+        grown = [(process.rss_kib(p) - b) / IDLE for p, b in zip(s.pids(), before)]
+        shells = [pss_kib(p) for p in s.shells()]
+        assert len(shells) == IDLE, len(shells)
+        rows.append((s.name, "%.1f" % grown[0], "%.1f" % sum(grown[1:]) if grown[1:] else "-",
+                     "%.1f" % (rings_kib(s.pids()[0]) / IDLE), "%.0f" % (sum(shells) / IDLE)))
         for c in clients:
             c.close()
-    table("idle terminals", ("", "number", "KiB each (server's processes)"), rows)
+    table("%d idle terminals, KiB each" % IDLE,
+          ("", "broker, or the one process", "workers", "kept output", "shell (PSS)"), rows)
 
 
 PARTS = {"echo": bench_echo, "flood": bench_flood, "interrupt": bench_interrupt,

@@ -225,6 +225,38 @@ def test_each_role_does_what_it_may(start, place):
     assert not any(t in server.log for t in tokens.values())
 
 
+def test_a_shell_is_whose_token_opened_it(start, place):
+    mine, other = add(place, "mine", "full"), add(place, "other", "full")
+    server = start({"SSEBENCH_WEBUI_TOKEN": TOKEN})
+    run = place.start_run("r1", agent_seconds=60)
+
+    def attach(token, session=""):
+        return Screen(server, "/api/pty/r1?mode=binary" + session, protocols=token_protocols(token))
+    try:
+        is_running(server, mine)
+        screen = attach(mine)
+        session = "&session=" + screen.first("session")["id"]
+        answers(screen)
+        for token in (other, TOKEN):
+            for more in ("", "&view=1"):
+                stranger = attach(token, session + more)
+                assert stranger.first("error")["message"] == (
+                    "Failed to start terminal: this session has ended")
+                stranger.close()
+        answers(screen)
+        cli(place, "revoke", "mine")
+        mine = add(place, "mine", "full")  # a new token of that name
+        hup(server)
+        screen.to_end()
+        assert screen.closed[0] == 4401
+        again = attach(mine, session)
+        answers(again)
+        again.close()
+    finally:
+        run.terminate()
+        run.wait(20)
+
+
 def test_launch_as_operator(start, place):
     operator, viewer = add(place, "operator", "operate"), add(place, "viewer", "view")
     stage = launch_help.Stage(place)
