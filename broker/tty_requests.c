@@ -151,13 +151,15 @@ handle_tty_open(struct broker *b, const struct ask *ask, const void *request,
 /* Compared in constant time: a session's id is a secret of who opened it. With another name's
  * token, even of the same role, it opens nothing. */
 static bool
-session_is(const struct tty *t, const struct request_tty_join *q)
+session_is(const struct tty *t, const struct ask *ask,
+           const uint8_t session[MESSAGE_TTY_SESSION])
 {
     uint8_t differs = 0;
 
     for (size_t i = 0; i < sizeof t->session; i++)
-        differs |= (uint8_t)(t->session[i] ^ q->session[i]);
-    return differs == 0 && strcmp(t->run_id, q->run_id) == 0;
+        differs |= (uint8_t)(t->session[i] ^ session[i]);
+    return differs == 0 &&
+           strcmp(t->owner, dispatch_token_name(t->all->broker, ask->as)) == 0;
 }
 
 int
@@ -177,8 +179,8 @@ handle_tty_join(struct broker *b, const struct ask *ask, const void *request,
     if (switched_on(b)) {
         a.status = ANSWER_NOT_FOUND;
         LIST_FOREACH(t, &b->ttys->list, link) {
-            if (!session_is(t, q) || t->ending ||
-                strcmp(t->owner, dispatch_token_name(b, ask->as)) != 0)
+            if (!session_is(t, ask, q->session) || strcmp(t->run_id, q->run_id) != 0 ||
+                t->ending)
                 continue;
             a.status = ANSWER_OK;
             fd = join(t, ask, &a);
@@ -354,14 +356,17 @@ handle_tty_end(struct broker *b, const struct ask *ask, const void *request,
                struct channel_packet *packet)
 {
     const struct request_tty_end *q = request;
+    static const uint8_t zero[sizeof q->session];
     enum answer_status status = switched_on(b) ? ANSWER_NOT_FOUND : ANSWER_REFUSED;
     struct tty *t;
 
     (void)packet;
-    if (q->reserved != 0)
+    if (q->reserved != 0 || (q->number != 0) != (memcmp(q->session, zero, sizeof zero) == 0))
         return -EBADMSG;
     LIST_FOREACH(t, &b->ttys->list, link) {
-        if (status == ANSWER_REFUSED || t->number != q->number || t->ending)
+        bool meant = q->number != 0 ? t->number == q->number : session_is(t, ask, q->session);
+
+        if (status == ANSWER_REFUSED || !meant || t->ending)
             continue;
         status = ANSWER_OK;
         tty_end(t); /* may be gone now */

@@ -285,10 +285,12 @@ struct request_tty_ref {
     uint64_t attachment; /* from answer_tty */
 };
 
+/* TTY_END: by its number, or by who knows the session's id. */
 struct request_tty_end {
     struct message_head head;
-    uint32_t number; /* from tty_record; not the session id */
+    uint32_t number; /* from tty_record; 0: `session` names it */
     uint32_t reserved;
+    uint8_t session[MESSAGE_TTY_SESSION]; /* zero with a number */
 };
 
 /* --- answers ------------------------------------------------------------------------- */

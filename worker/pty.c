@@ -343,23 +343,29 @@ read_size(const struct request *request, const char *name, uint16_t *ret_size)
     return size >= 1 && size <= LIMIT_TTY_SIZE;
 }
 
+bool
+pty_session_parse(const char *text, uint8_t ret_session[MESSAGE_TTY_SESSION])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    if (strlen(text) != 2 * MESSAGE_TTY_SESSION || strspn(text, digits) != strlen(text))
+        return false;
+    for (size_t i = 0; i < MESSAGE_TTY_SESSION; i++)
+        ret_session[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) << 4 |
+                                   (strchr(digits, text[2 * i + 1]) - digits));
+    return true;
+}
+
 static bool
 read_session(const struct request *request, struct pty *p)
 {
-    static const char digits[] = "0123456789abcdef";
     char text[2 * MESSAGE_TTY_SESSION + 2];
     int r = request_query(request, "session", text, sizeof text);
 
     if (r == 0)
         return true;
-    if (r < 0 || strlen(text) != 2 * MESSAGE_TTY_SESSION ||
-        strspn(text, digits) != strlen(text))
-        return false;
-    for (size_t i = 0; i < MESSAGE_TTY_SESSION; i++)
-        p->session[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) << 4 |
-                                  (strchr(digits, text[2 * i + 1]) - digits));
-    p->resumes = true;
-    return true;
+    p->resumes = r > 0 && pty_session_parse(text, p->session);
+    return p->resumes;
 }
 
 static const char *

@@ -17,6 +17,7 @@
  *                  own, unless that only looks on.
  *   {"type":"credit","bytes":N}   in: N more bytes are shown. From the first one on, at most
  *                  LIMIT_TTY_CREDIT bytes are on their way.
+ * DELETE (or POST) /api/pty/sessions/ID ends a session whose id one knows, .../N one of the list.
  * Close codes: 1000 it ended; 1009 input too fast; 1012 the broker was restarted; 4001 taken
  * over by another viewer.
  */
@@ -84,6 +85,10 @@ struct pty {
     char tail[4];        /* JSON mode: a sequence that is not complete */
     unsigned n_tail;
 };
+
+/* A session's id from its 32 hex digits. False: it is none. */
+bool
+pty_session_parse(const char *text, uint8_t ret_session[MESSAGE_TTY_SESSION]);
 
 /* worker/pty_io.c: the terminal's side. */
 void

@@ -160,14 +160,17 @@ handle_pty_session_end(struct exchange *x)
 {
     const char *text = exchange_param(x, 0);
     struct request_tty_end q = {0};
+    static const uint8_t zero[sizeof q.session];
     struct waiting *w;
 
-    if (text[0] < '1' || text[0] > '9' || strlen(text) > 9 ||
-        strspn(text, "0123456789") != strlen(text)) {
+    if (text[0] >= '1' && text[0] <= '9' && strlen(text) <= 9 &&
+        strspn(text, "0123456789") == strlen(text)) {
+        q.number = (uint32_t)strtoul(text, NULL, 10);
+    } else if (!pty_session_parse(text, q.session) ||
+               memcmp(q.session, zero, sizeof zero) == 0) {
         exchange_error(x, 404, "Terminal not found", NULL);
         return;
     }
-    q.number = (uint32_t)strtoul(text, NULL, 10);
     w = wait_new(x);
     if (w != NULL)
         broker_ask_as(exchange_token(x), MESSAGE_TTY_END, &q, on_end, w);

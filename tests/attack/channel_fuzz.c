@@ -137,6 +137,10 @@ make_sensible(uint16_t type, unsigned char *bytes)
         q->cols = q->rows = (uint16_t)(1 + dice(200));
         q->passes_env = dice(2);
     }
+    if (type == MESSAGE_TTY_END && dice(2))
+        ((struct request_tty_end *)bytes)->number = 1 + dice(20);
+    else if (type == MESSAGE_TTY_END)
+        ((struct request_tty_end *)bytes)->session[dice(MESSAGE_TTY_SESSION)] = 1;
     if (type == MESSAGE_CHILD_END)
         ((struct request_child_end *)bytes)->child = number();
 }

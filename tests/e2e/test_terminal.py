@@ -405,6 +405,21 @@ def test_list_and_end(stage, method):
     wait_sessions(server, 0)
 
 
+def test_end_by_who_knows_its_id(stage):
+    server = stage()
+    s = Screen(server, "/api/pty/t1?mode=binary")
+    kept = Screen(server, "/api/pty/t1?mode=binary")
+    pid, other = shell_pid(s), shell_pid(kept)
+    path = "/api/pty/sessions/"
+    for wrong in ("0" * 32, "f" * 32, s.first("session")["id"][:-1]):
+        assert server.request("DELETE", path + wrong).status == 404
+    assert server.request("DELETE", path + s.first("session")["id"]).status == 200
+    s.to_end()
+    process.wait_for(lambda: not process.alive(pid), what="the shell is gone")
+    assert process.alive(other) and len(wait_sessions(server, 1)["processes"]) == 1
+    kept.close()
+
+
 def test_limit_per_run(stage):
     server = stage()
     open_ones = [Screen(server, "/api/pty/t1?mode=binary") for _ in range(16)]

@@ -243,6 +243,8 @@ def test_a_shell_is_whose_token_opened_it(start, place):
                 assert stranger.first("error")["message"] == (
                     "Failed to start terminal: this session has ended")
                 stranger.close()
+            assert server.request("DELETE", "/api/pty/sessions/" + session.partition("=")[2],
+                                  bearer(token)).status == 404
         answers(screen)
         cli(place, "revoke", "mine")
         mine = add(place, "mine", "full")  # a new token of that name

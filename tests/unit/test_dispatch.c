@@ -76,6 +76,9 @@ make_request(uint16_t type, union any_request *q)
     case MESSAGE_TTY_JOIN:
         strcpy(q->tty_join.run_id, "run-1");
         break;
+    case MESSAGE_TTY_END:
+        q->tty_end.number = 1;
+        break;
     default:
         break;
     }
@@ -206,6 +209,8 @@ static const struct {
     {"join: run after NUL", MESSAGE_TTY_JOIN, AT(tty_join.run_id) + 10, 'x'},
     {"join: reserved", MESSAGE_TTY_JOIN, AT(tty_join.reserved) + 6, 1},
     {"end: reserved", MESSAGE_TTY_END, AT(tty_end.reserved) + 3, 1},
+    {"end: neither a number nor a session", MESSAGE_TTY_END, AT(tty_end.number), 0},
+    {"end: a number and a session", MESSAGE_TTY_END, AT(tty_end.session) + 15, 1},
 };
 
 static void
