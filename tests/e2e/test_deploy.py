@@ -62,8 +62,9 @@ def test_installed_server_runs(installed, start, monkeypatch):
         assert os.readlink("/proc/%d/exe" % pid).startswith(str(installed)), pid
 
 
-def test_manual_lists_every_setting(installed):
-    page, = files(installed, "ssebench-webui.8*")
+@pytest.mark.parametrize("section", ["1", "8"])
+def test_manual_lists_every_setting_and_command(installed, section):
+    page, = files(installed, "ssebench-webui.%s*" % section)
     r = run(need("man"), "--warnings", "-l", str(page), env={**os.environ, "MANWIDTH": "200"})
     assert r.returncode == 0 and r.stderr == "", r.stderr
     shown = re.sub(".\x08|\x1b\\[[0-9;]*m", "", r.stdout)
@@ -71,6 +72,10 @@ def test_manual_lists_every_setting(installed):
     assert len(names) > 20
     for name in names:
         assert name in shown, name
+    for words in ("token add NAME --role", "token list", "token revoke NAME", "status [--json]",
+                  "export --results DIR --out DIR", "--check", "--expires"):
+        assert words in shown, words
+    assert "@" not in re.sub(r"ssebench-webui@NAME|user@", "", shown), "everything was filled in"
 
 
 def test_completion_offers_the_options(installed):
@@ -78,6 +83,12 @@ def test_completion_offers_the_options(installed):
     r = run("bash", "-c", '. "$1"; COMP_WORDS=(ssebench-webui --ch); COMP_CWORD=1; '
             '_ssebench_webui; echo "${COMPREPLY[@]}"', "bash", str(script))
     assert r.stdout.strip() == "--check", r
+    for words, wanted in (("token ''", "add list revoke"), ("token add x --role o", "operate"),
+                          ("token add --", "--role --expires"), ("status -", "--json")):
+        r = run("bash", "-c", '. "$1"; COMP_WORDS=(ssebench-webui %s); '
+                'COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _ssebench_webui; echo "${COMPREPLY[@]}"'
+                % words, "bash", str(script))
+        assert r.stdout.strip() == wanted, (words, r)
     offered = run("bash", "-c", '. "$1"; COMP_WORDS=(ssebench-webui -); COMP_CWORD=1; '
                   '_ssebench_webui; echo "${COMPREPLY[@]}"', "bash", str(script)).stdout.split()
     for option in offered:
