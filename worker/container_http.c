@@ -9,8 +9,12 @@
 #include <strings.h>
 
 #include "common/buf.h"
+#include "common/json_read.h"
+#include "worker/json_line.h"
 #include "worker/opencode_op.h"
 #include "worker/upstream.h"
+
+#define SHORT_VALUE 64u /* bytes */
 
 struct container_call {
     struct upstream *upstream;
@@ -20,7 +24,8 @@ struct container_call {
     void *ctx;
     int status;
     bool is_json;
-    struct buf body; /* what is kept of the answer */
+    struct json_line document; /* a whole answer, checked as it comes */
+    struct buf body;           /* what is kept of the answer */
 };
 
 static bool
@@ -47,8 +52,25 @@ on_data(void *ctx, const char *bytes, size_t len)
 
     if (streams(c))
         c->piece(c->ctx, bytes, len);
-    else
+    else {
         buf_add(&c->body, bytes, len);
+        json_line_feed(&c->document, bytes, len);
+    }
+}
+
+/* An object or an array; or one of the short values, such as true. */
+static bool
+is_document(const struct container_call *c)
+{
+    struct json_doc *doc;
+
+    if (json_line_is_object(&c->document) || c->body.len == 0)
+        return true;
+    if (c->body.len > SHORT_VALUE)
+        return false;
+    doc = json_parse(c->body.data, c->body.len, false, NULL);
+    json_doc_free(doc);
+    return doc != NULL;
 }
 
 static void
@@ -68,7 +90,7 @@ on_done(void *ctx, int error)
         a.error = c->body.max != 0 && !streams(c) ? -EMSGSIZE : -ENOMEM;
     if (a.error == 0) {
         a.status = c->status;
-        a.is_json = c->is_json;
+        a.is_json = c->is_json && is_document(c);
         a.len = c->body.len;
     }
     a.body = a.len > 0 ? c->body.data : "";
@@ -94,6 +116,7 @@ container_call_start(const struct container_request *q)
     c->begun = q->begun;
     c->done = q->done;
     c->ctx = q->ctx;
+    json_line_begin_any(&c->document);
     buf_init(&c->body, q->max_body);
     buf_init(&target, 0);
     buf_add_str(&target, q->target);

@@ -15,7 +15,7 @@ struct container_call;
 struct container_answer {
     int error; /* 0: there is an answer; else as worker/upstream.h says, or -ENOMEM */
     int status;
-    bool is_json;     /* by its Content-Type */
+    bool is_json;     /* by its Content-Type, and as a whole answer indeed one document */
     const char *body; /* whole answers, and what is not 2xx; NUL-terminated, lives for the call */
     size_t len;
 };

@@ -42,6 +42,14 @@ json_line_begin(struct json_line *s)
     s->is_object = 0;
     s->has_seq = false;
     s->key_is_seq = false;
+    s->array_too = false;
+}
+
+void
+json_line_begin_any(struct json_line *s)
+{
+    json_line_begin(s);
+    s->array_too = true;
 }
 
 static bool
@@ -223,7 +231,7 @@ step_structure(struct json_line *s, char c)
 {
     switch (s->state) {
     case START:
-        return c == '{' ? open_container(s, true) : BAD;
+        return c == '{' || (c == '[' && s->array_too) ? open_container(s, c == '{') : BAD;
     case VALUE:
         return open_value(s, c);
     case VALUE_OR_END:

@@ -24,11 +24,16 @@ struct json_line {
     uint16_t number_len;
     char number[JSON_LINE_NUMBER + 1];
     bool has_seq;
+    bool array_too; /* one array is as good as one object */
     double seq;
 };
 
 void
 json_line_begin(struct json_line *s);
+
+/* For a document instead of a line: one object or one array. */
+void
+json_line_begin_any(struct json_line *s);
 
 /* More bytes of the line, without its newline. */
 void
@@ -38,7 +43,7 @@ json_line_feed(struct json_line *s, const char *bytes, size_t len);
 bool
 json_line_good(const struct json_line *s);
 
-/* Were all bytes so far one JSON object, with or without a `seq`? */
+/* Were all bytes so far one JSON object (or what else was begun), with or without a `seq`? */
 bool
 json_line_is_object(const struct json_line *s);
 

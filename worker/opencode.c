@@ -89,7 +89,7 @@ handle_opencode_health(struct exchange *x)
 static void
 pass_on(struct opencode_op *op, const struct container_answer *a)
 {
-    opencode_op_pass_on(op, a, NO_SESSION, "{\"success\":true}");
+    opencode_op_pass_on(op, a, NO_SESSION, NULL);
 }
 
 /* GET /session/{id}<suffix>. */

@@ -8,6 +8,7 @@
 
 #include "common/limits.h"
 #include "common/utf8.h"
+#include "worker/dialog_read.h"
 #include "worker/exchange.h"
 #include "worker/worker.h"
 
@@ -79,7 +80,7 @@ opencode_op_answer(struct opencode_op *op, const char *json, size_t len)
     struct buf body;
 
     buf_init(&body, 0);
-    buf_add(&body, json, len);
+    dialog_add_clean(&body, json, len); /* it may be the container's */
     exchange_on_gone(x, NULL, NULL);
     exchange_json(x, 200, &body);
     op_free(op);
@@ -147,7 +148,7 @@ opencode_op_good(struct opencode_op *op, const struct container_answer *a,
     if (a->status / 100 == 2 && (a->is_json || a->len == 0))
         return true;
     if (a->status / 100 == 2) {
-        opencode_op_fail(op, 502, op->failure, "This version of OpenCode lacks the call");
+        opencode_op_fail(op, 502, op->failure, "OpenCode lacks the call in this version, or answered what is no JSON");
         return false;
     }
     first_line(a, hint, sizeof hint);
@@ -167,7 +168,9 @@ opencode_op_pass_on(struct opencode_op *op, const struct container_answer *a,
 {
     if (!opencode_op_good(op, a, not_found))
         return;
-    if (a->len == 0)
+    if (a->len == 0 && when_empty == NULL)
+        opencode_op_fail(op, 502, op->failure, "OpenCode answered nothing");
+    else if (a->len == 0)
         opencode_op_answer(op, when_empty, strlen(when_empty));
     else
         opencode_op_answer(op, a->body, a->len);

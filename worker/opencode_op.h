@@ -81,7 +81,7 @@ void
 opencode_op_answer(struct opencode_op *op, const char *json, size_t len);
 
 /* Answer with what OpenCode answered: an error as by opencode_op_good, `when_empty` for a
- * success without a body. */
+ * success without a body; NULL: there has to be one. */
 void
 opencode_op_pass_on(struct opencode_op *op, const struct container_answer *a,
                     const char *not_found, const char *when_empty);

@@ -19,7 +19,7 @@ def chunked(*pieces):
 
 
 class Liar:
-    """say[path] = bytes, or a function(connection) that sends itself; None: never answers."""
+    """say[path, or path with query] = bytes, or a function(connection) that sends itself; None: never answers."""
 
     def __init__(self):
         self.say, self.asked, self.n_connections = {}, [], 0
@@ -52,6 +52,7 @@ class Liar:
                 target = head.split(b" ")[1].decode()
                 path = target.partition("?")[0]
                 self.asked.append(target)
+                path = target if target in self.say else path
                 what = self.say.get(path, answer('{"error":"not found"}', "404 Not Found"))
                 if callable(what):
                     what(connection)

@@ -1,0 +1,199 @@
+"""OpenCode, the daemon and LiteLLM lie in every way. That run's request fails clearly within its
+limit; others notice nothing; memory stays bounded; nobody dies."""
+import json
+import os
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import harness
+import lies
+import process
+from http_client import Closed
+from liar import Liar, answer
+from ws_client import Refused
+
+A = "/api/containers/t1/opencode"
+ALL = {**lies.HTTP, **lies.JSON}
+# 30 s of a call, what it takes to find out whether OpenCode is there, and a loaded machine.
+LIMIT_S = 30 + 12 + 30
+
+
+@pytest.fixture
+def liar():
+    found = Liar()
+    yield found
+    found.close()
+
+
+class Others:
+    """Somebody else, meanwhile."""
+
+    def __init__(self, server):
+        self.server, self.over, self.slowest, self.wrong = server, threading.Event(), 0, []
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.over.is_set():
+            for path in ("/api/health", "/api/containers", "/api/containers/hostile-output.1/diff"):
+                begun = time.monotonic()
+                status = self.server.get(path, timeout=30).status
+                self.slowest = max(self.slowest, time.monotonic() - begun)
+                if status != 200:
+                    self.wrong.append((path, status))
+            time.sleep(0.05)
+
+    def stop(self):
+        self.over.set()
+        self.thread.join()
+        assert self.wrong == [] and self.slowest < 10, (self.wrong, self.slowest)
+
+
+@pytest.fixture
+def stage(place, start, liar):
+    place.knobs(rubbish={"endpoint": liar.url + "\n"}, agent_seconds=600)
+    server = start()
+    place.start_run("t1", agent_seconds=600)
+    process.wait_for(lambda: [r for r in server.runs() if r["id"] == "t1"], what="the run")
+    liar.say["/session"] = answer("[]")
+    liar.say["/session/status"] = answer("{}")
+    before = sorted(server.workers() + server.role("broker"))
+    others = Others(server)
+    yield server
+    others.stop()
+    assert sorted(server.workers() + server.role("broker")) == before, server.log[-2000:]
+    for pid in server.workers():
+        assert process.rss_kib(pid) < 300 << 10
+
+
+def tell(liar, path, lie):
+    liar.say[path] = ALL[lie]
+    if lie in lies.CLOSING:
+        liar.close_after.add(path)
+
+
+def ask_all(server, jobs):
+    """Everything at once: {name: (seconds, response)}."""
+    def ask(job):
+        name, method, path, body = job
+        begun = time.monotonic()
+        r = server.request(method, path, {"Content-Length": str(len(body))} if body else None, body,
+                           timeout=LIMIT_S)
+        return name, time.monotonic() - begun, r
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return {name: (s, r) for name, s, r in pool.map(ask, jobs)}
+
+
+def check(got, honest=()):
+    for name, (seconds, r) in got.items():
+        assert seconds < LIMIT_S, (name, seconds)
+        kind = name.split("|")[0]
+        if kind in lies.HTTP and kind not in honest:
+            assert r.status >= 400, (name, r)
+            assert r.json()["error"], (name, r)
+        elif r.status == 200:
+            json.loads(r.body.decode("utf-8", "strict") or "null", parse_int=str)
+        for name_, value in r.headers:
+            assert name_.lower() != "location", (name, r)
+
+
+@pytest.mark.plain
+def test_opencode(stage, liar):
+    """Messages and a session's own data, each lie in a session of its own, all at once."""
+    jobs = []
+    for n, lie in enumerate(ALL):
+        tell(liar, "/session/ses_%d/message" % n, lie)
+        tell(liar, "/session/ses_d%d" % n, lie)
+        jobs.append((lie + "|messages", "GET", A + "/sessions/ses_%d/messages" % n, b""))
+        jobs.append((lie + "|session", "GET", A + "/sessions/ses_d%d" % n, b""))
+        jobs.append((lie + "|abort", "POST", A + "/sessions/ses_d%d/abort" % n, b"{}"))
+    got = ask_all(stage, jobs)
+    # Two answers: the first is one, the second nobody asked for.
+    check(got)
+    print("%d lies, slowest %.1f s" % (len(got), max(s for s, _ in got.values())))
+
+
+@pytest.mark.plain
+def test_daemon(stage, liar):
+    """A dialog asked for from different places."""
+    jobs = []
+    for n, lie in enumerate(ALL):
+        tell(liar, "/agent/dialog?since=%d" % (n + 1), lie)
+        jobs.append((lie + "|dialog", "GET", "/api/containers/t1/agent/dialog?since=%d" % (n + 1), b""))
+    got = ask_all(stage, jobs)
+    check(got)
+    print("%d lies, slowest %.1f s" % (len(got), max(s for s, _ in got.values())))
+
+
+@pytest.mark.plain
+def test_is_it_there(stage, liar):
+    """Lies about the list of sessions, by which OpenCode is found."""
+    quick = [n for n in lies.HTTP if isinstance(lies.HTTP[n], bytes)]
+    for lie in quick:
+        tell(liar, "/session", lie)
+        liar.close_after.discard("/session")
+        if lie in lies.CLOSING:
+            liar.close_after.add("/session")
+        r = stage.get(A + "/health", timeout=LIMIT_S)
+        assert r.status in (200, 503) and r.json(), (lie, r)
+        if r.status == 200:
+            assert not r.json().get("healthy"), (lie, r)
+    print("%d lies" % len(quick))
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("several", range(2))
+def test_events(stage, liar, several):
+    """One lie after the other under viewers who stay; what reaches them is events or nothing."""
+    for lie, what in list(lies.EVENTS.items())[several::2]:
+        liar.say["/event"] = what
+        liar.close_after.discard("/event")
+        until = time.monotonic() + 1.5
+        try:
+            with stage.websocket(A + "/events-ws?session=ses_1", timeout=1.5) as ws:
+                while time.monotonic() < until:
+                    opcode, payload = ws.receive()
+                    if opcode == 1:
+                        assert json.loads(payload.decode("utf-8")), lie
+        except (Closed, OSError, Refused):
+            pass
+        assert stage.get("/api/health").status == 200, lie
+
+
+def test_litellm(liar):
+    """The key maker alone with a proxy that lies: no key, a reason of ours, in time, no secret."""
+    program = os.path.join(harness.BUILD, "broker", "ssebench-webui-keymaker")
+    helper = os.path.join(harness.BUILD, "tests", "attack", "ask_keymaker")
+    liar.say["/key/generate"] = answer('{"key":"sk-good"}')
+    liar.close_after.add("/key/generate")
+    assert "done=1 status=0 key=sk-good" in subprocess.run(
+        [helper, program, liar.url], capture_output=True, text=True, check=True).stdout
+    more = {**ALL, "no text": answer('{"key":7}'), "a line feed": answer('{"key":"sk-a\\nb"}'),
+            "a long key": answer('{"key":"%s"}' % ("k" * 600)), "nested": answer('{"a":{"key":"sk"}}'),
+            "another shape": answer('["key","sk"]')}
+    liars = {}
+    for lie, what in more.items():
+        one = liars[lie] = Liar()
+        one.say["/key/generate"] = what
+        if isinstance(what, bytes):
+            one.close_after.add("/key/generate")
+
+    def ask(lie):
+        begun = time.monotonic()
+        done = subprocess.run([helper, program, liars[lie].url], capture_output=True, timeout=90,
+                              check=True)
+        return lie, time.monotonic() - begun, done.stdout.decode("utf-8", "replace")
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for lie, seconds, said in pool.map(ask, liars):
+                # 142: SIGALRM, its own limit; the broker says what that means.
+                assert "done=0 status=0 key= error=The " in said or "status=142" in said, (lie, said)
+                assert "canary" not in said and seconds < 60, (lie, seconds, said)
+    finally:
+        for one in liars.values():
+            one.close()
+    print("%d lies" % len(liars))
