@@ -31,6 +31,8 @@ struct event_viewer {
     struct ws *ws;
     struct opencode_find find;
     struct container_call *stream, *call; /* the events; one question beside them */
+    void (*answered)(struct event_viewer *v, const struct container_answer *a,
+                     const struct json_value *root); /* that question's */
     struct opencode_stream lines;
     struct opencode_filter filter;
     ev_timer retry, heartbeat;
@@ -160,16 +162,32 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
     begin(w->data);
 }
 
-/* A question beside the stream. A failure ends the attempt. */
+/* `root`: of its JSON, NULL when it is none or no success. */
+static void
+on_answer(void *ctx, const struct container_answer *a)
+{
+    struct event_viewer *v = ctx;
+    struct json_doc *doc = a->error == 0 && a->status / 100 == 2 && a->is_json
+                               ? json_parse(a->body, a->len, false, NULL)
+                               : NULL;
+
+    v->call = NULL;
+    v->answered(v, a, json_root(doc));
+    json_doc_free(doc);
+}
+
+/* A question beside the stream. When it cannot be asked, the attempt is over. */
 static void
 ask(struct event_viewer *v, const char *target,
-    void (*done)(void *ctx, const struct container_answer *a))
+    void (*answered)(struct event_viewer *v, const struct container_answer *a,
+                     const struct json_value *root))
 {
     const struct container_request q = {
         .token = v->token, .run_id = v->run_id, .port = v->find.port, .method = "GET", .target = target,
         .directory = v->directory, .timeout_ms = LIMIT_OPENCODE_CALL_MS,
-        .max_body = LIMIT_OPENCODE_ANSWER, .done = done, .ctx = v};
+        .max_body = LIMIT_OPENCODE_ANSWER, .done = on_answer, .ctx = v};
 
+    v->answered = answered;
     v->call = container_call_start(&q);
     if (v->call == NULL)
         retry_later(v);
@@ -177,74 +195,56 @@ ask(struct event_viewer *v, const char *target,
 
 /* --- the state when it begins ---------------------------------------------------------------- */
 
-static struct json_doc *
-read_answer(const struct container_answer *a)
+static const struct json_value *
+first_of(const struct json_value *root, enum json_type type)
 {
-    return a->error == 0 && a->status / 100 == 2 && a->is_json
-               ? json_parse(a->body, a->len, false, NULL)
-               : NULL;
+    return root != NULL && root->type == type ? root->first : NULL;
 }
 
 static void
-on_permissions(void *ctx, const struct container_answer *a)
+on_permissions(struct event_viewer *v, const struct container_answer *a,
+               const struct json_value *root)
 {
-    struct event_viewer *v = ctx;
-    struct json_doc *doc = read_answer(a);
-    const struct json_value *root = json_root(doc);
+    for (const struct json_value *m = first_of(root, JSON_ARRAY); m != NULL; m = m->next) {
+        const char *session = json_text(json_get(m, "sessionID"));
 
-    v->call = NULL;
-    if (root != NULL && root->type == JSON_ARRAY)
-        for (const struct json_value *m = root->first; m != NULL; m = m->next) {
-            const char *session = json_text(json_get(m, "sessionID"));
-
-            if (session != NULL && (*v->filter.session == '\0' ||
-                                    opencode_filter_has(&v->filter, session)))
-                tell_state(v, "permission.asked", NULL, m);
-        }
-    json_doc_free(doc);
+        if (session != NULL &&
+            (*v->filter.session == '\0' || opencode_filter_has(&v->filter, session)))
+            tell_state(v, "permission.asked", NULL, m);
+    }
 }
 
 /* Only of those at work: a request outlives its turn's abort in OpenCode's list. */
 static void
-on_status(void *ctx, const struct container_answer *a)
+on_status(struct event_viewer *v, const struct container_answer *a,
+          const struct json_value *root)
 {
-    struct event_viewer *v = ctx;
-    struct json_doc *doc = read_answer(a);
-    const struct json_value *root = json_root(doc);
-    bool busy = false;
+    const struct json_value *first = first_of(root, JSON_OBJECT), *own;
 
-    v->call = NULL;
-    if (root != NULL && root->type == JSON_OBJECT) {
-        const struct json_value *own = json_get(root, v->filter.session);
-
-        busy = *v->filter.session == '\0' ? root->first != NULL : own != NULL;
-        if (*v->filter.session != '\0')
-            tell_state(v, "session.status", v->filter.session, own);
-        else
-            for (const struct json_value *m = root->first; m != NULL; m = m->next)
-                tell_state(v, "session.status", m->key, m);
+    if (root == NULL || root->type != JSON_OBJECT)
+        return;
+    if (*v->filter.session != '\0') {
+        own = json_get(root, v->filter.session);
+        tell_state(v, "session.status", v->filter.session, own);
+        first = own;
+    } else {
+        for (const struct json_value *m = first; m != NULL; m = m->next)
+            tell_state(v, "session.status", m->key, m);
     }
-    json_doc_free(doc);
-    if (busy)
+    if (first != NULL)
         ask(v, "/permission", on_permissions);
 }
 
 static void
-on_children(void *ctx, const struct container_answer *a)
+on_children(struct event_viewer *v, const struct container_answer *a,
+            const struct json_value *root)
 {
-    struct event_viewer *v = ctx;
-    struct json_doc *doc = read_answer(a);
-    const struct json_value *root = json_root(doc);
+    for (const struct json_value *m = first_of(root, JSON_ARRAY); m != NULL; m = m->next) {
+        const char *id = json_text(json_get(m, "id"));
 
-    v->call = NULL;
-    if (root != NULL && root->type == JSON_ARRAY)
-        for (const struct json_value *m = root->first; m != NULL; m = m->next) {
-            const char *id = json_text(json_get(m, "id"));
-
-            if (id != NULL)
-                opencode_filter_add_child(&v->filter, id);
-        }
-    json_doc_free(doc);
+        if (id != NULL)
+            opencode_filter_add_child(&v->filter, id);
+    }
     ask(v, "/session/status", on_status);
 }
 
@@ -321,17 +321,14 @@ open_stream(struct event_viewer *v)
 
 /* Events are told in the directory of their session and nowhere else. */
 static void
-on_session(void *ctx, const struct container_answer *a)
+on_session(struct event_viewer *v, const struct container_answer *a,
+           const struct json_value *root)
 {
-    struct event_viewer *v = ctx;
-    struct json_doc *doc = read_answer(a);
-    const char *directory = json_text(json_get(json_root(doc), "directory"));
+    const char *directory = json_text(json_get(root, "directory"));
 
-    v->call = NULL;
     if (directory != NULL && opencode_directory_valid(directory))
         message_string_set(v->directory, sizeof v->directory, directory);
-    json_doc_free(doc);
-    if (directory != NULL || a->error == 0)
+    if (a->error == 0)
         open_stream(v);
     else
         retry_later(v);
