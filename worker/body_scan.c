@@ -117,13 +117,9 @@ structure(struct body_scan *s, char c)
 static size_t
 skip_text(const struct body_scan *s, const char *bytes, size_t len)
 {
-    size_t i = 0;
-
     if (!s->in_string || s->escape || s->in_key)
         return 0;
-    while (i < len && bytes[i] != '"' && bytes[i] != '\\')
-        i++;
-    return i;
+    return (size_t)(json_line_plain(bytes, bytes + len) - bytes);
 }
 
 void
@@ -168,6 +164,10 @@ static size_t
 pass_text(struct body_element *e, const char *bytes, size_t i, size_t stop)
 {
     for (; i < stop; i++) {
+        if (!e->escape)
+            i = (size_t)(json_line_plain(bytes + i, bytes + stop) - bytes);
+        if (i == stop)
+            break;
         if (e->escape) {
             e->escape = false;
         } else if (bytes[i] == '\\') {

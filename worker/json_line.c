@@ -268,6 +268,34 @@ step_token(struct json_line *s, char c)
     }
 }
 
+#define EACH_BYTE(c) (0x0101010101010101u * (uint64_t)(c))
+#define HIGH_BITS EACH_BYTE(0x80)
+
+/* Is one of these eight bytes a quote, a backslash or a control byte? Where it is, the loop that
+ * looks at each finds out. */
+static bool
+has_end(const char *at)
+{
+    uint64_t v, quote, backslash;
+
+    memcpy(&v, at, sizeof v);
+    quote = v ^ EACH_BYTE('"');
+    backslash = v ^ EACH_BYTE('\\');
+    return (((quote - EACH_BYTE(1)) & ~quote) | ((backslash - EACH_BYTE(1)) & ~backslash) |
+            ((v - EACH_BYTE(0x20)) & ~v)) &
+           HIGH_BITS;
+}
+
+const char *
+json_line_plain(const char *at, const char *end)
+{
+    while (end - at >= 8 && !has_end(at))
+        at += 8;
+    while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at >= 0x20)
+        at++;
+    return at;
+}
+
 /* Plain text of a string up to a quote, a backslash or the end; returns where it stopped. */
 static const char *
 skip_text(struct json_line *s, const char *at, const char *end)
@@ -277,9 +305,7 @@ skip_text(struct json_line *s, const char *at, const char *end)
             add_to_key(s, *at++);
         return at;
     }
-    while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at >= 0x20)
-        at++;
-    return at;
+    return json_line_plain(at, end);
 }
 
 static const char *

@@ -39,6 +39,10 @@ json_line_begin_any(struct json_line *s);
 void
 json_line_feed(struct json_line *s, const char *bytes, size_t len);
 
+/* Inside a string: the next quote, backslash or control byte, or `end`. */
+const char *
+json_line_plain(const char *at, const char *end);
+
 /* Can more bytes still make it one JSON object, or is it one? */
 bool
 json_line_good(const struct json_line *s);
