@@ -63,6 +63,7 @@ def test_metrics_count(start):
     assert after["bad_tokens_total"] == before["bad_tokens_total"] + 1
     assert after["refused_total"] == before["refused_total"] + 1
     assert after["workers"] == 2
+    assert after["longest_turn_microseconds"] >= before["longest_turn_microseconds"] > 0
 
 
 def line_with(server, *words):
