@@ -55,7 +55,7 @@ struct worker_config {
     uint8_t listens_unix;      /* the listener is a Unix socket */
     uint8_t log_level;         /* enum log_level */
     uint8_t exec_helper_missing; /* reserved for terminalHint */
-    uint8_t reserved;
+    uint8_t access_log;          /* reads too */
     uint8_t token_key[32];    /* random per start: key of the tokens' hashes */
     uint32_t n_tokens;
     uint32_t padding;

@@ -139,6 +139,7 @@ fill_worker(const struct settings *s, const struct account *a,
     c->hosted = s->hosted;
     c->terminal = s->terminal && !s->hosted;
     c->peers_any = s->peers_any;
+    c->access_log = s->access_log;
     c->listens_unix = l->is_unix;
     c->log_level = (uint8_t)s->log_level;
     c->n_origins = s->n_origins;

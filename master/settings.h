@@ -57,7 +57,7 @@ struct settings {
     uint32_t log_level; /* enum log_level */
     uint32_t pty_interval_ms;
     uint32_t pty_orphan_ms;
-    bool terminal, hosted, record, peers_any, pty_cleanup;
+    bool terminal, hosted, record, access_log, peers_any, pty_cleanup;
     char host[SETTINGS_HOST_SIZE];
     char token[POLICY_TOKEN_MAX]; /* "": none. Wiped by handover_new */
     bool kept_token;              /* it was, of the program before this one; master/takeover.h */

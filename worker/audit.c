@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "policy/access.h"
 #include "worker/http.h"
 #include "worker/tokens.h"
 #include "worker/worker.h"
@@ -99,11 +100,14 @@ audit_answer(const struct exchange *x, int status)
 {
     char from[AUDIT_TEXT], who[AUDIT_WHO];
 
-    if (!x->let_in || !may_change(x, status))
+    bool changes = may_change(x, status);
+
+    if (!x->let_in || (!changes && (!worker_config()->access_log ||
+                                    !policy_access_is_api(x->request.path, x->request.path_len))))
         return;
     audit_client(x, from);
     audit_who(x, who);
-    log_event(LOG_LEVEL_INFO, "audit", "%s from=%s method=%s path=%s result=%d", who, from,
+    log_event(LOG_LEVEL_INFO, changes ? "audit" : "access", "%s from=%s method=%s path=%s result=%d", who, from,
               x->request.method_name, log_quote(x->request.path, x->request.path_len),
               status);
 }

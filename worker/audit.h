@@ -20,7 +20,7 @@ void
 audit_who(const struct exchange *x, char ret_text[AUDIT_WHO]);
 
 /* An answer begins (101: a WebSocket was handed over). One line if the request was admitted
- * and may change something; reads are not logged. */
+ * and may change something; of reads only with SSEBENCH_WEBUI_ACCESS_LOG. */
 void
 audit_answer(const struct exchange *x, int status);
 

@@ -85,6 +85,17 @@ def test_changes_and_refusals_are_logged(start):
     assert not [x for x in server.err if "/api/health" in x], "reads are not logged"
 
 
+def test_reads_are_logged_where_that_is_wanted(start):
+    server = start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN, "SSEBENCH_WEBUI_ACCESS_LOG": "1"})
+    server.get("/api/containers?q=a-secret-of-the-query")
+    line = line_with(server, " access ", 'path="/api/containers"')
+    assert "who=token role=full from=127.0.0.1 method=GET" in line and "result=200" in line
+    server.post("/api/launch/clear")
+    line_with(server, " audit ", "launch/clear")
+    server.get("/")
+    assert not [x for x in server.err if 'path="/"' in x or "a-secret-of-the-query" in x]
+
+
 def test_an_account_is_named(start):
     server = start()
     server.post("/api/launch/clear")
