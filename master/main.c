@@ -191,6 +191,9 @@ log_start(void)
     log_event(LOG_LEVEL_INFO, "started", "version=%s workers=%u backend=%s",
               handover_version(), settings.workers,
               settings.backend[0] != '\0' ? settings.backend : "docker");
+    if (handover.worker.has_token && handover.worker.n_tokens == 0)
+        log_event(LOG_LEVEL_WARNING, "no-token", "file=%s effect=\"nobody gets in\"",
+                  log_quote(settings.tokens_file, strlen(settings.tokens_file)));
     if (settings.catalog_deprecated)
         log_event(LOG_LEVEL_WARNING, "deprecated",
                   "setting=SSEBENCH_CATALOG_URL use=SSEBENCH_CATALOG");

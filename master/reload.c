@@ -77,13 +77,18 @@ reload_origins(const struct settings *s, struct handover *h)
     return changed;
 }
 
+static const char *
+how(bool changed)
+{
+    return changed ? "changed" : "same";
+}
+
 void
 reload_files(const struct settings *s, struct handover *h)
 {
     bool single = reload_single(s, h), named = reload_tokens(s, h);
     bool origins = reload_origins(s, h);
 
-    log_event(LOG_LEVEL_INFO, "reloaded", "changed=%s%s%s%s", single ? "token " : "",
-              named ? "tokens " : "", origins ? "origins " : "",
-              single || named || origins ? "" : "nothing");
+    log_event(LOG_LEVEL_INFO, "reloaded", "token=%s tokens=%s origins=%s", how(single),
+              how(named), how(origins));
 }

@@ -375,7 +375,9 @@ def test_the_file_asks_for_tokens_even_when_it_is_empty(start, place):
     assert server.get("/api/health").status == 401
     add(place, "x", "view")
     cli(place, "revoke", "x")
-    assert start().get("/api/health").status == 401
+    server = start()
+    assert server.get("/api/health").status == 401
+    assert "nobody gets in" in server.log
 
 
 def test_another_address_needs_one(place):
@@ -557,6 +559,24 @@ def test_origins_from_a_file(start, place):
     hup(server)
     assert [status(n) for n in ("set", "one", "two")] == [200, 403, 200]
     assert "line 1" in server.log
+
+
+def test_tokens_outlive_an_upgrade_in_place(start, place):
+    path = os.path.join(place.home, "named")
+    env = {"SSEBENCH_WEBUI_TOKENS": path}
+    token, gone = (add(place, name, "operate", env=env) for name in ("stays", "gone"))
+    server = start({"SSEBENCH_WEBUI_TOKEN": TOKEN, **env})
+    before = set(server.workers())
+    server.process.send_signal(signal.SIGUSR2)
+    process.wait_for(lambda: len(server.workers()) == 2 and not before & set(server.workers()),
+                     what="new workers alone")
+    for t, role in ((TOKEN, "full"), (token, "operate")):
+        assert server.get("/api/health", bearer(t)).json()["role"] == role
+        assert server.post("/api/containers/none/stop", bearer(t)).status != 403
+    cli(place, "revoke", "gone", env=env)
+    hup(server)
+    assert [server.get("/api/health", bearer(t)).status for t in (TOKEN, token, gone)] == \
+        [200, 200, 401]
 
 
 # --- the end of a token --------------------------------------------------------------------------------
