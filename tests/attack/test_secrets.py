@@ -118,7 +118,7 @@ def test_nowhere(server, tmp_path):
         if pid != server.pid:  # the master was given it by its environment; nobody else
             assert not hits(process.read(pid, "environ")), process.command(pid)
         limits = process.read(pid, "limits").decode()
-        assert re.search(r"^Max core file size +0 ", limits, re.M), process.command(pid)
+        assert re.search(r"^Max core file size +0 ", limits, re.M) or not process.alive(pid), limits
     if os.geteuid() == 0:
         # What passes a channel stays in the broker's memory for a while; so would a token. The
         # workers' have it, from their clients: the search finds what is there.

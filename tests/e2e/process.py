@@ -153,6 +153,6 @@ def found_in_memory(pid, canaries):
                 except (OSError, OverflowError):
                     continue
                 found |= {c for c in canaries if c.encode() in data}
-    except PermissionError:
-        return set()
+    except (PermissionError, FileNotFoundError, ProcessLookupError):
+        return set()  # not ours to read, or gone
     return found
