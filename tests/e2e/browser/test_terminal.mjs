@@ -119,6 +119,27 @@ test("a paste of several lines asks, and escapes do not come through", async (t)
     await waitForScreen(page, "echo in[201~side");
 });
 
+test("font size, colours and copy on select are settings", async (t) => {
+    const { page } = await openTerminal(t);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const before = (await rows(page)).length;
+    await page.context().addInitScript(() => localStorage.setItem("ssebench-settings", JSON.stringify({ terminalScreenReader: true, terminalFontSize: 18, terminalTheme: "dracula", terminalCopyOnSelect: true })));
+    await page.reload();
+    await page.locator(".terminal-pane").getByText("Connected", { exact: true }).waitFor();
+    await page.waitForFunction((n) => { const { length } = document.querySelectorAll(".xterm-accessibility-tree > div"); return length > 0 && length < n; }, before);
+    assert.equal(await page.locator(".terminal-place").evaluate((place) => getComputedStyle(place).backgroundColor), "rgb(40, 42, 54)");
+    const bigger = (await rows(page)).length;
+    for (let i = 0; i < 5; i++) await page.getByRole("button", { name: "Bigger text" }).click();
+    await page.waitForFunction((n) => document.querySelectorAll(".xterm-accessibility-tree > div").length < n, bigger);
+    await page.locator(".xterm-helper-textarea").focus();
+    await page.keyboard.type("clear; printf 'picked%s\\n' word\n");
+    await waitForScreen(page, "pickedword");
+    const all = await rows(page), at = all.findIndex((row) => row.startsWith("pickedword"));
+    const box = await page.locator(".xterm-screen").boundingBox();
+    await page.mouse.dblclick(box.x + 20, box.y + (at + 0.5) * box.height / all.length);
+    await page.waitForFunction(async () => (await navigator.clipboard.readText()) === "pickedword");
+});
+
 test("the end of a shell is told, and Restart opens a new one", async (t) => {
     const { page } = await openTerminal(t);
     await page.keyboard.type("exit 7\n");
@@ -128,4 +149,14 @@ test("the end of a shell is told, and Restart opens a new one", async (t) => {
     await page.locator(".xterm-helper-textarea").focus();
     await page.keyboard.type("echo fresh-$((2+3))\n");
     await waitForScreen(page, "fresh-5");
+    // Restart while it lives: the old shell ends, it does not wait for its orphan's end.
+    const sessions = () => page.evaluate(async () => (await (await fetch("api/pty/sessions")).json()).processes.filter((p) => !p.ended).length);
+    const open = await sessions();
+    await page.getByRole("button", { name: "Restart" }).click();
+    await page.locator(".terminal-pane").getByText("Connected", { exact: true }).waitFor();
+    await page.locator(".xterm-helper-textarea").focus();
+    await page.keyboard.type("echo again-$((2+3))\n");
+    await waitForScreen(page, "again-5");
+    for (let i = 0; i < 100 && await sessions() > open; i++) await page.waitForTimeout(100);
+    assert.equal(await sessions(), open);
 });

@@ -20,7 +20,7 @@ interface ButtonProps extends Omit<ButtonHTMLAttributes, "icon" | "label" | "typ
 export function Button({ icon, label, bare, kind = "plain", pressed, type = "button", class: extra, ...rest }: ButtonProps) {
     return (
         <button {...rest} type={type} class={`button ${kind} ${bare ? "bare" : ""} ${extra ?? ""}`}
-            aria-label={bare ? label : undefined} title={bare ? label : undefined} aria-pressed={pressed}>
+            aria-label={bare ? label : rest["aria-label"]} title={bare ? label : undefined} aria-pressed={pressed}>
             {icon && <Icon name={icon} />}
             {!bare && <span>{label}</span>}
         </button>
