@@ -29,7 +29,7 @@ def server(start, place):
     with open(os.path.join(place.checkout, ".env"), "a", encoding="utf-8") as f:
         f.write("LITELLM_MASTER_KEY=%s\n" % KEY)
     return start({"SSEBENCH_WEBUI_TOKEN": CANARY, "SSEBENCH_WEBUI_LOG_LEVEL": "debug",
-                  "SSEBENCH_WEBUI_RECORD": "1"})
+                  "SSEBENCH_WEBUI_RECORD": "1", "SSEBENCH_WEBUI_ACCESS_LOG": "1"})
 
 
 class Living:
@@ -137,6 +137,7 @@ def test_nowhere(server, tmp_path):
     log = "\n".join(server.out + server.err).encode()
     assert not hits(log), [line for line in server.err if hits(line.encode())][:3]
     assert KEY.encode() not in log
+    assert b" access " in log and b" audit " in log and b" refused " in log
     assert b"?" not in re.sub(rb'reason="[^"]*"', b"", log), "a query"
     assert not re.search(rb"[Rr]eferer", log)
     for folder in (server.place.home, server.place.standin):

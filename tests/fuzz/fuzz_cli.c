@@ -89,7 +89,7 @@ static void
 check_lines(const char *text, size_t len)
 {
     struct buf whole, parts;
-    unsigned times = len > 0 && len < 64 ? 1200 : 1;
+    unsigned times = len > 0 && len < 16 ? 1200 : 1;
 
     read_lines(text, len, times, len, &whole);
     read_lines(text, len, times, 5, &parts);
