@@ -87,7 +87,8 @@ def tunnel():
         top = os.path.join(server.place.top, "ssh%d" % len(made))
         os.mkdir(top)
         os.chown(top, uid, uid if os.geteuid() == 0 else -1)
-        target = server.address if isinstance(server.address, str) else "127.0.0.1:%d" % server.address[1]
+        target = server.address if isinstance(server.address, str) else \
+            "127.0.0.1:%d" % server.address[1]
         made.append(Tunnel(top, uid, target))
         return made[-1]
     yield make

@@ -1,5 +1,5 @@
-"""The container image: built by its Containerfile from the release's tarball on a base made of the lab's
-own folder, then run as documented: ordinary user, read-only root, host network, Docker's socket."""
+"""The container image: built by its Containerfile from the release's tarball on a base made of the
+lab's own folder, then run as documented: ordinary user, read-only root, host network, the socket."""
 import hashlib
 import os
 import signal
@@ -9,6 +9,7 @@ import tarfile
 import harness
 import process
 import report
+from http_client import Closed
 from package_cases import RELEASE, release_file
 from report import REAL, Skip, call, case, must, real, real_json, same
 from screen import Screen
@@ -63,8 +64,8 @@ def builds(_):
 
 def runs(_):
     """Another command than in the tree: the one that the image's own base holds."""
-    must(["docker", "run", "--detach", "--name", NAME, "--network", "host", "--read-only", "--tmpfs", "/tmp",
-          "--group-add", str(os.stat("/var/run/docker.sock").st_gid),
+    must(["docker", "run", "--detach", "--name", NAME, "--network", "host", "--read-only",
+          "--tmpfs", "/tmp", "--group-add", str(os.stat("/var/run/docker.sock").st_gid),
           "-v", "/var/run/docker.sock:/var/run/docker.sock", "--health-interval", "1s",
           "-e", "PORT=%d" % PORT, "-e", "SSEBENCH_CLI=" + REAL,
           # Its client comes from outside, from another account than 10001: root, who is always let in.
@@ -149,6 +150,32 @@ def reaps(_):
     same([p for p in process.children(main) if process.stat(p)[:1] == [b"Z"]], [], "zombies")
 
 
+def rootless(_):
+    """The options of the rootless way, here with root's own daemon: user 0, a published port."""
+    must(["docker", "run", "--detach", "--name", "webui-0", "--user", "0", "--read-only",
+          "--tmpfs", "/tmp",
+          "-v", "/var/run/docker.sock:/var/run/docker.sock", "-p", "127.0.0.1:3997:3001",
+          "-e", "SSEBENCH_WEBUI_HOST=0.0.0.0", "-e", "SSEBENCH_WEBUI_TOKEN=" + harness.TOKEN,
+          "-e", "SSEBENCH_CLI=" + REAL, IMAGE])
+    server = Container()
+    server.address, server.host, server.token = ("127.0.0.1", 3997), "127.0.0.1:3997", harness.TOKEN
+
+    def works():
+        try:
+            return server.json("/api/health")["runner"]
+        except (OSError, Closed):
+            return False
+    try:
+        process.wait_for(works, 60, "the command works")
+    except AssertionError:
+        raise AssertionError(call(["docker", "logs", "webui-0"])) from None
+    same(server.get("/api/health", {"Authorization": None}).status, 401, "without a token")
+    main = int(must(["docker", "inspect", "-f", "{{.State.Pid}}", "webui-0"]))
+    uids = {process.status(p)["Uid"].split()[0] for p in process.children(main)
+            if "webui-worker" in process.command(p)[0]}
+    same(uids, {"10001"}, "workers")
+
+
 def ends(_):
     must(["docker", "stop", "--time", "30", NAME])
     same(must(["docker", "inspect", "-f", "{{.State.ExitCode}}", NAME]).strip(), "0", "exit status")
@@ -158,7 +185,8 @@ def cases(docker):
     names = {"built from the tarball on a named base": builds,
              "ordinary user, read-only root, healthy": runs, "the command's list": lists,
              "logs": logs, "a terminal": terminal, "stop and remove": stop_and_remove,
-             "process 1 reaps orphans": reaps, "ends with status 0": ends}
+             "process 1 reaps orphans": reaps, "as root, with a published port": rootless,
+             "ends with status 0": ends}
     if docker.why:
         for name in names:
             print("SKIP image: %s: %s" % (name, " ".join(docker.why.split())), flush=True)
