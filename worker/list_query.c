@@ -185,9 +185,9 @@ sort_text(enum list_sort sort, const struct run_view *v)
 static double
 sort_number(enum list_sort sort, const struct run_row *row)
 {
-    if (row->done == NULL)
-        return -1;
-    return sort == SORT_SPEND ? row->done->spend : row->done->duration;
+    if (sort == SORT_SPEND)
+        return row->done != NULL ? row->done->spend : -1;
+    return run_duration(row);
 }
 
 static int

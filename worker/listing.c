@@ -30,6 +30,7 @@ read_content(struct listing *l, int fd, uint64_t size)
     map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
 
     if (map != MAP_FAILED && live_list_parse(map, (size_t)size, &list, &reason) == 0) {
+        live_list_carry(&list, &l->live);
         live_list_done(&l->live);
         l->live = list;
         l->known = true;

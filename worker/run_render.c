@@ -51,7 +51,7 @@ run_view_of(const struct run_row *row, struct run_view *ret)
             .source = "results",
             .reference_run = done->reference_run,
         };
-    v.grade = done != NULL ? grade_name((enum grade)done->grade) : NULL;
+    v.grade = grade_name((enum grade)(done != NULL ? done->grade : live->grade));
     *ret = v;
 }
 
@@ -72,10 +72,19 @@ put_count(struct json_writer *w, const char *key, int64_t value)
         json_int(w, value);
 }
 
-/* Fields beyond the contract; null while the run has no summary. */
-static void
-put_outcome(struct json_writer *w, const struct finished_run *done)
+int32_t
+run_duration(const struct run_row *row)
 {
+    return row->done != NULL ? row->done->duration : row->live->duration;
+}
+
+/* Fields beyond the contract; all but the grade and the agent's time are null while the run
+ * has no summary. */
+static void
+put_outcome(struct json_writer *w, const struct run_row *row)
+{
+    const struct finished_run *done = row->done;
+
     put_text(w, "startedAt", done != NULL ? done->started_at : NULL);
     put_text(w, "mode", done != NULL ? done->mode : NULL);
     json_key(w, "spend");
@@ -83,7 +92,7 @@ put_outcome(struct json_writer *w, const struct finished_run *done)
         json_null(w);
     else
         json_double(w, done->spend);
-    put_count(w, "durationSeconds", done != NULL ? done->duration : -1);
+    put_count(w, "durationSeconds", run_duration(row));
     put_count(w, "difficulty", done != NULL ? done->difficulty : -1);
 }
 
@@ -107,6 +116,6 @@ run_render(struct json_writer *w, const struct run_row *row)
     put_text(w, "createdAt", v.created_at);
     put_text(w, "source", v.source);
     put_text(w, "grade", v.grade);
-    put_outcome(w, row->done);
+    put_outcome(w, row);
     json_object_close(w);
 }

@@ -16,6 +16,10 @@ struct run_view {
 void
 run_view_of(const struct run_row *row, struct run_view *ret);
 
+/* The agent's seconds; -1: not told. */
+int32_t
+run_duration(const struct run_row *row);
+
 void
 run_render(struct json_writer *w, const struct run_row *row);
 

@@ -149,6 +149,16 @@ run_source_find(struct run_source *s, const char *id, bool want_files,
     runs_wait(&s->wait, FIND_MS, on_ready, s);
 }
 
+void
+run_source_directory(struct run_source *s, const struct run_row *row, void (*fn)(void *ctx),
+                     void *ctx)
+{
+    *s = (struct run_source){.fd = -1, .want_files = true, .fn = fn, .ctx = ctx};
+    message_string_set(s->id, sizeof s->id,
+                       row->live != NULL ? row->live->id : row->done->run_id);
+    find_directory(s, row);
+}
+
 static void
 on_opened(void *ctx, const void *answer, int *fds, unsigned n_fds)
 {

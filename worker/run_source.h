@@ -46,6 +46,11 @@ void
 run_source_find(struct run_source *s, const char *id, bool want_files,
                 void (*fn)(void *ctx), void *ctx);
 
+/* The run directory of a row, without waiting for a newer table. `fn` as above. */
+void
+run_source_directory(struct run_source *s, const struct run_row *row, void (*fn)(void *ctx),
+                     void *ctx);
+
 /* Open one file of a run that was found (PLACE_FILES). `fn` as above. */
 void
 run_source_open(struct run_source *s, enum run_file file, void (*fn)(void *ctx), void *ctx);

@@ -15,6 +15,7 @@
 #include "worker/broker_link.h"
 #include "worker/iso_time.h"
 #include "worker/listing.h"
+#include "worker/run_grades.h"
 #include "worker/runs_live.h"
 #include "worker/runs_results.h"
 #include "worker/worker.h"
@@ -48,6 +49,7 @@ static struct {
     /* who waits */
     struct runs_wait *waiting;
     bool round;
+    bool graded; /* this round asked for the grades of live runs */
     ev_timer work, deadline;
 } runs;
 
@@ -341,6 +343,11 @@ on_work(struct ev_loop *loop, ev_timer *w, int events)
     }
     if (!runs.round || runs.live_pending || runs.scan_pending)
         return;
+    if (!runs.graded)
+        run_grades_ask(&runs.listing.live, schedule_work);
+    runs.graded = true;
+    if (run_grades_pending())
+        return; /* schedule_work is called */
     runs.round = false;
     wake(true);
     arm_deadline();
@@ -363,6 +370,7 @@ runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void
     *at = w;
     if (!runs.round) {
         runs.round = true;
+        runs.graded = false;
         ask_listing();
         if (!runs.scan_pending)
             ask_scan();
@@ -402,6 +410,20 @@ runs_listing(void)
     l.scanned = runs.scanned;
     l.generation = runs.rows_generation;
     return l;
+}
+
+void
+runs_set_grade(const char *id, enum grade grade, int32_t duration)
+{
+    const struct live_run *found = live_list_find(&runs.listing.live, id);
+
+    if (found == NULL)
+        return;
+    struct live_run *run = &runs.listing.live.runs[found - runs.listing.live.runs];
+    if (run->grade != grade || run->duration != duration)
+        runs.listing.version++;
+    run->grade = (uint8_t)grade;
+    run->duration = duration;
 }
 
 bool

@@ -9,9 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "worker/runs_results.h"
+
 struct exchange;
 struct live_run;
-struct finished_run;
 
 /* --- routes ------------------------------------------------------------------------ */
 
@@ -108,6 +109,10 @@ runs_listing(void);
 /* Find a run by ID. The row's pointers live until the loop is entered again. */
 bool
 runs_find(const char *id, struct run_row *ret_row);
+
+/* What the result.json of a live run says (run_grades.h). */
+void
+runs_set_grade(const char *id, enum grade grade, int32_t duration);
 
 /* All rows: live ones in the CLI's order, then finished ones, newest first. */
 const struct run_row *

@@ -84,6 +84,7 @@ add_run(struct live_list *list, const struct json_value *v)
         .state = parse_state(json_text(json_get(v, "state"))),
         .reference_run = reference != NULL && reference->type == JSON_BOOL &&
                          reference->boolean,
+        .duration = -1,
     };
     *slot = (uint32_t)++list->n_runs;
 }
@@ -118,6 +119,22 @@ live_list_parse(const char *bytes, size_t len, struct live_list *ret_list,
     list.supports_exec = exec == NULL || exec->type != JSON_BOOL || exec->boolean;
     *ret_list = list;
     return 0;
+}
+
+void
+live_list_carry(struct live_list *list, const struct live_list *from)
+{
+    for (size_t i = 0; i < list->n_runs; i++) {
+        struct live_run *now = &list->runs[i];
+        const struct live_run *before = live_list_find(from, now->id);
+
+        if (before == NULL || before->results_dir == NULL || now->results_dir == NULL ||
+            strcmp(before->results_dir, now->results_dir) != 0)
+            continue;
+        now->grade = before->grade;
+        now->duration = before->duration;
+        now->looked_ms = before->looked_ms;
+    }
 }
 
 void

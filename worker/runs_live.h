@@ -16,6 +16,10 @@ struct live_run {
     const char *name, *image, *created_at, *task, *model, *agent, *results_dir;
     enum live_state state;
     bool reference_run;
+    /* From its result.json, while there is no summary (run_grades.h). */
+    uint8_t grade;     /* enum grade */
+    int32_t duration;  /* agent's seconds; -1: not told */
+    int64_t looked_ms; /* steady clock: when the file was asked for; 0: never */
 };
 
 struct live_list {
@@ -35,6 +39,10 @@ live_list_parse(const char *bytes, size_t len, struct live_list *ret_list,
 
 void
 live_list_done(struct live_list *list);
+
+/* Take over what `from` knew of the grades of the same runs. */
+void
+live_list_carry(struct live_list *list, const struct live_list *from);
 
 /* "running", "exited", ... */
 const char *

@@ -185,6 +185,28 @@ def test_a_live_run_wins_over_a_finished_one(start, place):
         "unknown", "unknown", "")
 
 
+def test_a_kept_run_is_graded_before_it_ends(start, place):
+    """Its summary comes when it is stopped; the grade is in its result.json long before."""
+    place.start_run("kept", agent_seconds=0.2)
+    server = start()
+
+    def listed(query=""):
+        found = server.json("/api/containers" + query)["containers"]
+        return next((c for c in found if c["id"] == "kept"), None)
+    run = process.wait_for(lambda: (listed() or {}).get("grade") and listed(),
+                           what="the kept run's grade")
+    assert (run["source"], run["status"]) == ("container", "running")
+    patch = server.json("/api/containers/kept/result")["patch_result"]
+    assert run["grade"] == patch["status"] and run["durationSeconds"] >= 0
+    assert run["spend"] is None, "the command tells it at the end"
+    assert listed("?grade=" + run["grade"]) == run and listed("?grade=none") is None
+    assert server.json("/api/containers/kept")["container"] == run
+    server.post("/api/containers/kept/stop")
+    over = process.wait_for(lambda: listed()["spend"] is not None and listed(),
+                            what="the summary")
+    assert over["grade"] == run["grade"]
+
+
 def test_a_new_finished_run_appears_and_goes(start, place):
     import shutil
     server = start()

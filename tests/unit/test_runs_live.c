@@ -130,6 +130,43 @@ test_many(void **state)
     buf_done(&text);
 }
 
+static void
+parse(const char *text, struct live_list *ret)
+{
+    const char *reason = NULL;
+
+    assert_int_equal(live_list_parse(text, strlen(text), ret, &reason), 0);
+}
+
+/* What was learnt of a grade stays with its run; another directory is another run. */
+static void
+test_carry(void **state)
+{
+    struct live_list old, new;
+
+    parse("{\"runs\":[{\"run_id\":\"a\",\"results_dir\":\"r/a\"},"
+          "{\"run_id\":\"b\",\"results_dir\":\"r/b\"},{\"run_id\":\"c\"}]}", &old);
+    for (size_t i = 0; i < old.n_runs; i++) {
+        assert_int_equal(old.runs[i].duration, -1);
+        old.runs[i].grade = 1;
+        old.runs[i].duration = 7;
+        old.runs[i].looked_ms = 5;
+    }
+    parse("{\"runs\":[{\"run_id\":\"n\",\"results_dir\":\"r/a\"},{\"run_id\":\"c\"},"
+          "{\"run_id\":\"b\",\"results_dir\":\"other\"},"
+          "{\"run_id\":\"a\",\"results_dir\":\"r/a\"}]}", &new);
+    live_list_carry(&new, &old);
+    for (size_t i = 0; i < new.n_runs; i++) {
+        bool same = strcmp(new.runs[i].id, "a") == 0;
+
+        assert_int_equal(new.runs[i].grade, same ? 1 : 0);
+        assert_int_equal(new.runs[i].duration, same ? 7 : -1);
+        assert_int_equal(new.runs[i].looked_ms, same ? 5 : 0);
+    }
+    live_list_done(&old);
+    live_list_done(&new);
+}
+
 int
 main(void)
 {
@@ -138,6 +175,7 @@ main(void)
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_fields),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_carry),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
