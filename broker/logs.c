@@ -106,9 +106,11 @@ may_follow(const struct logs *logs, uint64_t peer)
 /* Safe: the only variable word is a run ID; the worker gets the reading end of a pipe that
  * only this follower writes to. Returns the pipe's reading end or -errno. */
 static int
-act_run_logs(struct logs *logs, const struct ask *ask, const char *run_id, uint64_t *ret_id)
+act_run_logs(struct logs *logs, const struct ask *ask, const char *run_id, bool once,
+             uint64_t *ret_id)
 {
-    const char *const args[] = {"runs", "logs", "--follow", run_id, NULL};
+    const char *const following[] = {"runs", "logs", "--follow", run_id, NULL};
+    const char *const reading[] = {"runs", "logs", run_id, NULL};
     struct follower *f;
     char error[LIMIT_CLI_ERROR];
     int fds[2], r;
@@ -126,7 +128,7 @@ act_run_logs(struct logs *logs, const struct ask *ask, const char *run_id, uint6
     *f = (struct follower){.logs = logs, .id = ++logs->last_id, .peer = ask->peer};
     LIST_INSERT_HEAD(&logs->list, f, link);
     logs->n_followers++;
-    r = child_start(logs->broker->children, args, fds[1], fds[1], on_exit_status, f,
+    r = child_start(logs->broker->children, once ? reading : following, fds[1], fds[1], on_exit_status, f,
                     &f->child, error, sizeof error);
     if (r < 0) {
         log_event(LOG_LEVEL_WARNING, "logs-not-followed", "reason=%s",
@@ -146,19 +148,19 @@ int
 handle_run_logs(struct broker *b, const struct ask *ask, const void *request,
                 struct channel_packet *packet)
 {
-    const struct request_run *q = request;
+    const struct request_run_logs *q = request;
     static const uint8_t zero[sizeof q->reserved];
     struct answer_run_logs a = {.status = ANSWER_OK};
     int fd = -1;
 
     (void)packet;
-    if (!message_string_valid(q->run_id, sizeof q->run_id) ||
+    if (!message_string_valid(q->run_id, sizeof q->run_id) || q->once > 1 ||
         memcmp(q->reserved, zero, sizeof zero) != 0)
         return -EBADMSG;
     if (!policy_run_id_valid(q->run_id, strlen(q->run_id))) {
         a.status = ANSWER_REFUSED;
     } else {
-        fd = act_run_logs(b->logs, ask, q->run_id, &a.child);
+        fd = act_run_logs(b->logs, ask, q->run_id, q->once == 1, &a.child);
         if (fd < 0)
             a.status = fd == -EBUSY || fd == -ENOMEM || fd == -EAGAIN ? ANSWER_BUSY
                                                                       : ANSWER_FAILED;

@@ -20,7 +20,7 @@ static const struct message_shape shapes[MESSAGE_TYPES] = {
                           ASK(request_run_file, 0, answer_run_file, 1)},
     [MESSAGE_RUN_STOP] = {.name = "RUN_STOP", ASK(request_run, 0, answer_run, 0)},
     [MESSAGE_RUN_REMOVE] = {.name = "RUN_REMOVE", ASK(request_run, 0, answer_run, 0)},
-    [MESSAGE_RUN_LOGS] = {.name = "RUN_LOGS", ASK(request_run, 0, answer_run_logs, 1)},
+    [MESSAGE_RUN_LOGS] = {.name = "RUN_LOGS", ASK(request_run_logs, 0, answer_run_logs, 1)},
     [MESSAGE_CHILD_END] = {.name = "CHILD_END",
                            ASK(request_child_end, 0, answer_plain, 0)},
     [MESSAGE_PEER_UID] = {.name = "PEER_UID",

@@ -154,11 +154,18 @@ struct request_run_file {
     uint32_t reserved;
 };
 
-/* RUN_STOP, RUN_REMOVE, RUN_LOGS */
+/* RUN_STOP, RUN_REMOVE */
 struct request_run {
     struct message_head head;
     char run_id[MESSAGE_ID_SIZE];
     uint8_t reserved[7];
+};
+
+struct request_run_logs {
+    struct message_head head;
+    char run_id[MESSAGE_ID_SIZE];
+    uint8_t once; /* 0: follow the log; 1: what there is of it now */
+    uint8_t reserved[6];
 };
 
 struct request_child_end {

@@ -317,9 +317,12 @@ broker_ask_run_remove(uint16_t token, const char *run_id, broker_answer_fn fn, v
 }
 
 broker_ticket
-broker_ask_run_logs(const char *run_id, broker_answer_fn fn, void *ctx)
+broker_ask_run_logs(const char *run_id, bool once, broker_answer_fn fn, void *ctx)
 {
-    return ask_run(0, MESSAGE_RUN_LOGS, run_id, fn, ctx);
+    struct request_run_logs q = {.once = once};
+
+    message_string_set(q.run_id, sizeof q.run_id, run_id);
+    return broker_ask(MESSAGE_RUN_LOGS, &q, NULL, 0, fn, ctx);
 }
 
 broker_ticket

@@ -67,7 +67,7 @@ broker_ask_run_stop(uint16_t token, const char *run_id, broker_answer_fn fn, voi
 broker_ticket
 broker_ask_run_remove(uint16_t token, const char *run_id, broker_answer_fn fn, void *ctx);
 broker_ticket
-broker_ask_run_logs(const char *run_id, broker_answer_fn fn, void *ctx);
+broker_ask_run_logs(const char *run_id, bool once, broker_answer_fn fn, void *ctx);
 broker_ticket
 broker_ask_peer_uid(int connection_fd, broker_answer_fn fn, void *ctx);
 void

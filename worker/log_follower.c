@@ -375,7 +375,7 @@ on_answer(void *ctx, const void *bytes, int *fds, unsigned n_fds)
 static void
 start_child(struct log_follower *f)
 {
-    broker_ticket ticket = broker_ask_run_logs(f->run_id, on_answer, f);
+    broker_ticket ticket = broker_ask_run_logs(f->run_id, false, on_answer, f);
     /* 0: on_answer was called already, and `f` may be gone. */
     if (ticket != 0)
         f->ticket = ticket;

@@ -10,6 +10,7 @@
 #include "worker/http.h"
 #include "worker/launch.h"
 #include "worker/launch_ws.h"
+#include "worker/logs_download.h"
 #include "worker/logs_ws.h"
 #include "worker/opencode.h"
 #include "worker/metrics.h"
@@ -69,6 +70,7 @@ static const struct route ROUTES[] = {
     {METHOD_DELETE, "/api/pty/sessions/:session", ROUTE_HTTP, handle_pty_session_end},
     {METHOD_GET, "/api/pty/:id", ROUTE_WEBSOCKET, handle_pty},
     {METHOD_GET, "/api/pty-debug/:id", ROUTE_WEBSOCKET, handle_pty_debug},
+    {METHOD_GET, RUN "/logs", ROUTE_HTTP, handle_logs},
     {METHOD_GET, RUN "/logs-ws", ROUTE_WEBSOCKET, handle_logs_ws},
     {METHOD_GET, "/api/sdk/connections", ROUTE_HTTP, handle_sdk_connections},
     {METHOD_GET, RUN "/sdk-ws", ROUTE_WEBSOCKET, handle_sdk_ws},

@@ -98,8 +98,14 @@ make_sensible(uint16_t type, unsigned char *bytes)
         memset(q->proof, (int)q->number, sizeof q->proof);
         q->proof[31] ^= dice(20) == 0;
     }
-    if (type == MESSAGE_RUN_STOP || type == MESSAGE_RUN_REMOVE || type == MESSAGE_RUN_LOGS)
+    if (type == MESSAGE_RUN_STOP || type == MESSAGE_RUN_REMOVE)
         strcpy(((struct request_run *)bytes)->run_id, id);
+    if (type == MESSAGE_RUN_LOGS) {
+        struct request_run_logs *q = (struct request_run_logs *)bytes;
+
+        strcpy(q->run_id, id);
+        q->once = (uint8_t)dice(2);
+    }
     if (type == MESSAGE_RUN_LOCATE) {
         struct request_run_locate *q = (struct request_run_locate *)bytes;
 

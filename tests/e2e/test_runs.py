@@ -1,10 +1,13 @@
 """The run list and the documents of finished runs, held against the files themselves."""
+import glob
+import gzip
 import json
 import os
 
 import pytest
 
 import process
+from http_client import head
 from routes import RUN
 
 FIELDS = {"id", "name", "taskId", "model", "agent", "referenceRun", "runId", "status", "image",
@@ -54,6 +57,11 @@ def read(*path):
             return f.read()
     except FileNotFoundError:
         return None
+
+
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
 
 
 def test_one_run(shared):
@@ -157,6 +165,46 @@ def test_logs_of_a_finished_run(shared):
                 frame = ws.receive_json()
             assert frame == {"type": "end", "data": {"exitCode": 0}}
             assert lines == expected, run_id
+
+
+def test_the_whole_log_of_a_finished_run_as_a_file(shared):
+    for run_id, folder in each(shared):
+        expected = ""
+        for name in ("agent.log", "evaluator.log"):
+            text = read(folder, name) or ""
+            if text.strip():
+                expected += "==> %s <==\n" % name + text + ("" if text.endswith("\n") else "\n")
+        r = shared.get("/api/containers/%s/logs" % run_id)
+        assert r.status == 200 and r.body.decode("utf-8") == expected, run_id
+        assert r.header("Content-Disposition") == 'attachment; filename="%s.log"' % run_id
+        assert r.header("Content-Type") == "text/plain; charset=utf-8"
+        packed = shared.get("/api/containers/%s/logs" % run_id, {"Accept-Encoding": "gzip"})
+        assert gzip.decompress(packed.body) == r.body
+    assert shared.request("HEAD", "/api/containers/%s/logs" % run_id).status == 200
+    assert shared.json("/api/containers/nobody/logs", 404)["error"] == "Run not found"
+
+
+def test_the_log_so_far_of_a_running_run_as_a_file(start, place):
+    place.start_run("live-1", agent_seconds=60)
+    server = start()
+    log = process.wait_for(lambda: glob.glob(os.path.join(place.standin, "runs", "*", "log")),
+                           what="the run's log")[0]
+    with open(log, "ab") as f:
+        f.write(b"".join(b"line %d of many\r\n\n" % i for i in range(150000)))
+    before = read_bytes(log)
+    r = server.get("/api/containers/live-1/logs")
+    assert r.status == 200 and r.body.startswith(before), len(r.body)
+    assert read_bytes(log).startswith(r.body), "to the byte"
+    assert place.vectors("runs logs") == ["runs logs live-1"], "not --follow, which never ends"
+    # One that goes away in the middle leaves no command behind (the fixture looks).
+    with server.connect() as c:
+        c.send(head("GET", server.base + "/api/containers/live-1/logs",
+                    server.headers({"Connection": "close"})))
+        c.sock.recv(100)
+    place.knobs(crash={"logs": 9})
+    assert server.json("/api/containers/live-1/logs", 502)["error"] == \
+        "The log of this run cannot be read"
+    place.knobs()
 
 
 def test_a_live_run_is_listed_first(start, place):

@@ -25,6 +25,7 @@ union any_request {
     struct request_run_locate run_locate;
     struct request_run_file run_file;
     struct request_run run;
+    struct request_run_logs run_logs;
     struct request_child_end child_end;
     struct request_peer_uid peer_uid;
     struct request_run_connect run_connect;
@@ -185,7 +186,8 @@ static const struct {
     {"remove: byte after NUL", MESSAGE_RUN_REMOVE, AT(run.run_id) + 10, 'x'},
     {"remove: reserved", MESSAGE_RUN_REMOVE, AT(run.reserved), 1},
     {"logs: byte after NUL", MESSAGE_RUN_LOGS, AT(run.run_id) + 10, 'x'},
-    {"logs: reserved", MESSAGE_RUN_LOGS, AT(run.reserved), 1},
+    {"logs: reserved", MESSAGE_RUN_LOGS, AT(run_logs.reserved), 1},
+    {"logs: neither once nor for ever", MESSAGE_RUN_LOGS, AT(run_logs.once), 2},
     {"locate: run_id", MESSAGE_RUN_LOCATE, AT(run_locate.run_id) + 20, 'x'},
     {"locate: task", MESSAGE_RUN_LOCATE, AT(run_locate.task) + 20, 'x'},
     {"locate: agent", MESSAGE_RUN_LOCATE, AT(run_locate.agent) + 20, 'x'},

@@ -12,6 +12,7 @@
 #include "worker/http.h"
 #include "worker/launch.h"
 #include "worker/launch_ws.h"
+#include "worker/logs_download.h"
 #include "worker/logs_ws.h"
 #include "worker/opencode.h"
 #include "worker/metrics.h"
@@ -80,6 +81,7 @@ HANDLER(review)
 HANDLER(reference_patch)
 HANDLER(sdk_health)
 HANDLER(sdk_version)
+HANDLER(logs)
 HANDLER(logs_ws)
 HANDLER(sdk_ws)
 HANDLER(sdk_connections)
@@ -157,6 +159,7 @@ test_dispatch(void **state)
         {METHOD_GET, "/api/containers/a/reference/patch", false, "reference_patch(a)"},
         {METHOD_GET, "/api/containers/a/sdk/health", false, "sdk_health(a)"},
         {METHOD_GET, "/api/containers/a/sdk-ws", true, "sdk_ws(a)"},
+        {METHOD_GET, "/api/containers/a/logs", false, "logs(a)"},
         {METHOD_GET, "/api/containers/a/logs-ws", true, "logs_ws(a)"},
         {METHOD_GET, "/api/pty/a.1", true, "pty(a.1)"},
         {METHOD_GET, "/api/pty-debug/a", true, "pty_debug(a)"},
