@@ -5,7 +5,7 @@ build=${SSEBENCH_BUILD:-$top/build}
 
 to_build="meson ninja-build pkg-config gcc libc6-dev libwebsockets-dev libwebsockets-evlib-ev libev-dev
 libevent-dev libyajl-dev libseccomp-dev libssl-dev zlib1g-dev libyaml-dev libhttp-parser-dev python3"
-to_test="libcmocka-dev python3-pytest python3-pytest-rerunfailures python3-websocket chromium procps curl"
+to_test="libcmocka-dev python3-pytest python3-pytest-rerunfailures python3-websocket chromium firefox-esr procps curl"
 # For LAB=1: the real things that tests use, and what makes their folders (libclang-rt: of either Debian).
 to_lab="debootstrap clang libclang-rt-14-dev libclang-rt-19-dev nginx-light caddy haproxy apache2-bin man-db
 openssh-server python3-pip"

@@ -1,6 +1,7 @@
 /* Answers whose body is produced as the client takes it: chunked, one slice a turn. */
 #include "worker/http.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ struct stream {
     struct buf data;   /* the slice that is going out */
     bool chunked;      /* else the body ends with the connection (HTTP/1.0) */
     bool ended;        /* the source gave its last byte */
+    bool waiting;      /* the source has nothing yet: exchange_resume goes on */
     char size_line[20];
     size_t head_len;   /* 0: the head is out */
     char head[HTTP_HEAD_MAX];
@@ -64,11 +66,12 @@ stream_next(struct conn *c)
 
     buf_reset(&s->data);
     more = s->source.fill(s->source.ctx, &s->data);
-    if (more < 0 || s->data.failed) {
+    if ((more < 0 && more != -EAGAIN) || s->data.failed) {
         http_abort(c); /* a cut chunked body is seen as cut */
         return;
     }
     s->ended = more == 0;
+    s->waiting = more == -EAGAIN;
     n = pieces_make(s, iov);
     if (n > 0)
         answer_write(c, iov, n, 0, NULL);
@@ -86,7 +89,7 @@ stream_written(struct conn *c)
         stream_free(c);
         http_answer_done(c);
     } else {
-        http_watch(c, readable | EV_WRITE);
+        http_watch(c, c->stream->waiting ? readable : readable | EV_WRITE);
     }
 }
 
@@ -130,4 +133,16 @@ exchange_stream(struct exchange *x, int status, const char *type, struct body_so
         head_only(x, status, type);
     else
         http_abort(c);
+}
+
+void
+exchange_resume(struct exchange *x)
+{
+    struct conn *c = x->conn;
+
+    if (!c->stream || !c->stream->waiting)
+        return;
+    c->stream->waiting = false;
+    if (c->out.n == 0)
+        stream_next(c);
 }

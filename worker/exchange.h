@@ -59,8 +59,9 @@ exchange_static(struct exchange *x, int status, const char *type, const void *by
                 size_t len);
 
 /* Answer with a body that is produced as the client takes it. `fill` adds at least one byte
- * to `out` (as it likes, up to about 64 KiB) and returns 1, or 0 at the end; -errno cuts the
- * connection. `done` frees ctx in every case. Sent chunked (HTTP/1.0: until close). */
+ * to `out` (as it likes, up to about 64 KiB) and returns 1, or 0 at the end, or -EAGAIN: call
+ * exchange_resume when there is more; any other -errno cuts the connection. `done` frees ctx
+ * in every case. Sent chunked (HTTP/1.0: until close). */
 struct body_source {
     int (*fill)(void *ctx, struct buf *out);
     void (*done)(void *ctx);
@@ -68,5 +69,7 @@ struct body_source {
 };
 void
 exchange_stream(struct exchange *x, int status, const char *type, struct body_source source);
+void
+exchange_resume(struct exchange *x);
 
 #endif

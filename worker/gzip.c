@@ -17,7 +17,8 @@
 
 static unsigned n_streams;
 
-/* Is this list member "gzip" with a weight above 0? 1 yes, 0 no, -1 another coding. */
+/* Is this list member "gzip" with a weight above 0? 1 yes, 0 no, -1 another
+ * coding. */
 static int
 member_verdict(const char *at, size_t len)
 {
@@ -144,16 +145,18 @@ stream_fill(void *ctx, struct buf *out)
     do {
         buf_reset(&g->plain);
         more = g->inner.fill(g->inner.ctx, &g->plain);
-        if (more < 0)
+        if (more < 0 && more != -EAGAIN)
             return more;
         if (g->plain.failed)
             return -ENOMEM;
         g->z.next_in = (unsigned char *)g->plain.data;
         g->z.avail_in = (unsigned)g->plain.len;
+        /* A source that waits wants what it gave to be seen. */
         error = stream_deflate(g, out,
-                               more == 0                   ? Z_FINISH
-                               : ++n_slices == GZIP_SILENT ? Z_SYNC_FLUSH
-                                                           : Z_NO_FLUSH);
+                               more == 0 ? Z_FINISH
+                               : more == -EAGAIN || ++n_slices == GZIP_SILENT
+                                   ? Z_SYNC_FLUSH
+                                   : Z_NO_FLUSH);
         if (error < 0)
             return error;
         g->ended = more == 0;

@@ -10,6 +10,7 @@ import tempfile
 import threading
 
 import process
+import protocol
 from http_client import Connection, head
 from ws_client import WebSocket
 
@@ -218,6 +219,8 @@ class Server:
     def json(self, path, status=200):
         r = self.get(path)
         assert r.status == status, (path, r)
+        if status == 200:
+            protocol.check(protocol.shape_of("DOCUMENTS", path, "GET "), r.json(), path)
         return r.json()
 
     def runs(self):
@@ -227,8 +230,10 @@ class Server:
         from ws_client import token_protocols
         if protocols is None and self.token:
             protocols = token_protocols(self.token)
-        return WebSocket(self.address, self.base + path, host or self.host, protocols, origin,
-                         **more)
+        ws = WebSocket(self.address, self.base + path, host or self.host, protocols, origin,
+                       **more)
+        ws.shape = protocol.shape_of("MESSAGES", path)
+        return ws
 
     # --- processes ------------------------------------------------------------------
 

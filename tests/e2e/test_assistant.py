@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import process
+import test_browser
 from conftest import built_with_sanitizer
 from model_stub import MASTER, ModelStub
 
@@ -441,3 +442,14 @@ def test_two_servers_of_one_state_directory(assisted, place, start, stub):
     assert stub.revoked == [] and len(stub.keys) == 1
     a.server.stop()
     assert stub.revoked == stub.keys
+
+
+# --- in the page ----------------------------------------------------------------------------
+
+def test_the_page_talks_with_it(assisted):
+    if not test_browser.browser():
+        pytest.skip("no Chromium on this machine")
+    a = assisted()
+    test_browser.run_on(a.server, os.path.join(test_browser.HERE, "assistant.mjs"),
+                        SSEBENCH_CHROMIUM=test_browser.browser())
+    assert not os.path.exists(os.path.join(a.source, "denied")), "what was denied was not done"

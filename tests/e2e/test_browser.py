@@ -13,11 +13,20 @@ import harness
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "browser")
 ARTEFACTS = os.path.join(harness.BUILD, "artefacts")
 SCRIPTS = sorted(glob.glob(os.path.join(HERE, "test_*.mjs")))
+# What people do most, as one walk: run in the other engine too.
+WALK = os.path.join(HERE, "walk.mjs")
 
 
 def browser():
     for name in (os.environ.get("SSEBENCH_CHROMIUM"), "chromium", "chromium-browser",
                  "google-chrome"):
+        if name and shutil.which(name):
+            return shutil.which(name)
+    return None
+
+
+def firefox():
+    for name in (os.environ.get("SSEBENCH_FIREFOX"), "firefox-esr", "firefox"):
         if name and shutil.which(name):
             return shutil.which(name)
     return None
@@ -38,28 +47,44 @@ def make_tokens(place):
             "full": add("all", "full")}
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=[os.path.basename(s) for s in SCRIPTS])
-def test_page(start, place, script):
-    if not browser():
-        pytest.skip("no Chromium on this machine")
+def run_script(start, place, script, token=False, **more):
     if not shutil.which("node"):
         pytest.skip("no node on this machine")
     wanted = needs(script)
     if "live" in wanted:
         place.start_run("live-1", agent_seconds=30)
-    roles = make_tokens(place) if "roles" in wanted else {}
-    server = start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN} if "token" in wanted else None)
+    more["SSEBENCH_ROLES"] = json.dumps(make_tokens(place) if "roles" in wanted else {})
+    run_on(start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN} if token or "token" in wanted else None),
+           script, **more)
+
+
+def run_on(server, script, **more):
+    """One script, on a server that is there. A status of 77 skips, with its last line's reason."""
     os.makedirs(ARTEFACTS, exist_ok=True)
     env = {**os.environ, "SSEBENCH_URL": server.url, "SSEBENCH_TOKEN": server.token or "",
-           "SSEBENCH_CHROMIUM": browser(), "SSEBENCH_ARTEFACTS": ARTEFACTS,
-           "SSEBENCH_CHECKOUT": place.checkout, "HOME": place.home,
-           "SSEBENCH_ROLES": json.dumps(roles), "SSEBENCH_PROGRAM": harness.SERVER,
-           "SSEBENCH_PID": str(server.pid), "XDG_STATE_HOME": place.env()["XDG_STATE_HOME"]}
+           **more, "SSEBENCH_ARTEFACTS": ARTEFACTS,
+           "SSEBENCH_CHECKOUT": server.place.checkout, "HOME": server.place.home,
+           "SSEBENCH_PROGRAM": harness.SERVER, "SSEBENCH_PID": str(server.pid),
+           "XDG_STATE_HOME": server.place.env()["XDG_STATE_HOME"]}
     r = subprocess.run(["node", script], cwd=HERE, env=env, capture_output=True, text=True,
                        timeout=300, stdin=subprocess.DEVNULL)
     if r.returncode == 77:
         pytest.skip((r.stderr.strip() or "no reason given").splitlines()[-1])
     assert r.returncode == 0, r.stdout[-4000:] + r.stderr[-4000:]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=[os.path.basename(s) for s in SCRIPTS])
+def test_page(start, place, script):
+    if not browser():
+        pytest.skip("no Chromium on this machine")
+    run_script(start, place, script, SSEBENCH_CHROMIUM=browser())
+
+
+@pytest.mark.once
+def test_the_main_flows_in_firefox(start, place):
+    if not firefox():
+        pytest.skip("no Firefox on this machine")
+    run_script(start, place, WALK, token=True, SSEBENCH_FIREFOX=firefox())
 
 
 def test_there_are_scripts():

@@ -16,7 +16,7 @@ FEED = "/api/containers/%s/sdk-ws" % RUN
 def liar():
     daemon = Liar()
     daemon.say = {"/version": answer('{"version":"1.2.3"}'),
-                  "/project": answer('{"id":"t","project":"p","language":"c"}'),
+                  "/project": answer('{"id":"t","project":"p","language":"c","source":"/src"}'),
                   "/files": answer('{"files":[]}'), "/diff": answer('{"diff":""}'),
                   "/result": answer('{"available":false}'),
                   "/agent/dialog": answer('{"entries":[]}')}

@@ -5,6 +5,7 @@ import json
 import os
 import struct
 
+import protocol
 from http_client import Closed, Connection, head
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -46,6 +47,7 @@ class WebSocket:
         wanted = base64.b64encode(hashlib.sha1(key.encode() + GUID).digest()).decode()
         assert self.answer.header("Sec-WebSocket-Accept") == wanted
         self.protocol = self.answer.header("Sec-WebSocket-Protocol")
+        self.target, self.shape = target, None  # what its text messages are held against
 
     def __enter__(self):
         return self
@@ -97,7 +99,9 @@ class WebSocket:
     def receive_json(self):
         opcode, payload = self.receive()
         assert opcode == TEXT, (opcode, payload)
-        return json.loads(payload.decode("utf-8"))
+        value = json.loads(payload.decode("utf-8"))
+        protocol.check(self.shape, value, self.target)
+        return value
 
     def close_code(self):
         """The code the server closes with; None when it just hangs up."""

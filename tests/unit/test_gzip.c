@@ -160,49 +160,58 @@ test_slices(void **state)
     }
 }
 
-/* A source that gives a line and then fails. */
-struct broken_source {
+/* A source that has nothing at first, then a line, then nothing until it fails. */
+struct waiting_source {
     int calls;
-    bool done;
+    bool fails, done;
 };
 
 static int
-broken_fill(void *ctx, struct buf *out)
+waiting_fill(void *ctx, struct buf *out)
 {
-    struct broken_source *b = ctx;
+    struct waiting_source *w = ctx;
 
-    if (b->calls++ > 0)
-        return -EIO;
-    buf_add_str(out, "line");
-    return 1;
+    if (w->calls++ == 1)
+        buf_add_str(out, "line");
+    return w->calls == 2 ? 1 : w->fails ? -EIO : -EAGAIN;
 }
 
 static void
-broken_done(void *ctx)
+waiting_done(void *ctx)
 {
-    ((struct broken_source *)ctx)->done = true;
+    ((struct waiting_source *)ctx)->done = true;
 }
 
-/* Its error is handed up, and it is freed once, by whoever holds the stream. */
+/* What was given is readable before the source goes on; its error is handed up. */
 static void
-test_broken(void **state)
+test_waiting(void **state)
 {
-    struct broken_source b = {0};
+    struct waiting_source w = {0};
     bool wrapped = false;
     struct body_source s =
-        gzip_source((struct body_source){broken_fill, broken_done, &b}, &wrapped);
+        gzip_source((struct body_source){waiting_fill, waiting_done, &w}, &wrapped);
     struct buf out;
+    char text[16] = "";
+    z_stream z = {0};
     int more;
 
-    assert_true(wrapped);
     buf_init(&out, 0);
     while ((more = s.fill(s.ctx, &out)) == 1)
         ;
-    assert_int_equal(more, -EIO);
-    assert_int_equal(b.calls, 2);
-    assert_false(b.done);
+    assert_int_equal(more, -EAGAIN);
+    assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+    z.next_in = (unsigned char *)out.data;
+    z.avail_in = (unsigned)out.len;
+    z.next_out = (unsigned char *)text;
+    z.avail_out = sizeof(text);
+    inflate(&z, Z_SYNC_FLUSH);
+    inflateEnd(&z);
+    assert_string_equal(text, "line");
+    w.fails = true;
+    assert_int_equal(s.fill(s.ctx, &out), -EIO);
+    assert_false(w.done);
     s.done(s.ctx);
-    assert_true(b.done);
+    assert_true(w.done);
     buf_done(&out);
 }
 
@@ -212,7 +221,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepted),       cmocka_unit_test(test_at_once),
         cmocka_unit_test(test_does_not_shrink), cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_waiting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

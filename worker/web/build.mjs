@@ -96,8 +96,8 @@ async function writeProtocol() {
     const { outputFiles } = await build({
         absWorkingDir: home, entryPoints: ["src/protocol.ts"], bundle: true, format: "esm", write: false, logLevel: "warning" });
     const url = `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`;
-    const { DOCUMENTS } = await import(url);
-    await writeFile(join(out, "protocol.json"), `${JSON.stringify(DOCUMENTS, null, 1)}\n`);
+    const { DOCUMENTS, MESSAGES } = await import(url);
+    await writeFile(join(out, "protocol.json"), `${JSON.stringify({ DOCUMENTS, MESSAGES }, null, 1)}\n`);
 }
 
 if (process.argv.includes("--protocol")) {

@@ -63,6 +63,11 @@ def build(web, out):
     return out
 
 
+def describe(web, out):
+    """protocol.json, against which the server's tests check what the server says."""
+    subprocess.run(["node", "build.mjs", "--protocol", str(out.resolve())], cwd=web, check=True)
+
+
 def sources(web):
     """What the page is made of, folders too: a new file changes its folder's time."""
     for folder, folders, files in os.walk(web):
@@ -133,6 +138,7 @@ def main():
     else:
         inputs = list(sources(args.web))
         write_embedded(collect(build(args.web, args.work / "dist")), args)
+        describe(args.web, args.work)
     names = " ".join(str(path.resolve()).replace(" ", "\\ ") for path in inputs)
     args.depfile.write_text(f"{args.table} {args.bytes}: {names}\n")
 

@@ -1,6 +1,7 @@
-// Opens the page in a headless Chromium, for the tests beside this file. The server's address
+// Opens the page in a headless Chromium, or in the Firefox that $SSEBENCH_FIREFOX names (through
+// WebDriver BiDi, so any Firefox will do), for the tests beside this file. The server's address
 // and the browser come from the environment (see tests/e2e/test_browser.py).
-import { chromium } from "playwright-core";
+import { chromium, firefox } from "playwright-core";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -10,6 +11,7 @@ import assert from "node:assert/strict";
 export const URL_BASE = process.env.SSEBENCH_TEST_URL ?? process.env.SSEBENCH_URL;
 export const TOKEN = process.env.SSEBENCH_TOKEN ?? "";
 const ARTEFACTS = process.env.SSEBENCH_TEST_ARTEFACTS ?? process.env.SSEBENCH_ARTEFACTS ?? join(tmpdir(), "ssebench-artefacts");
+export const FIREFOX = process.env.SSEBENCH_FIREFOX ?? "";
 const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 if (!URL_BASE) {
@@ -21,11 +23,18 @@ mkdirSync(ARTEFACTS, { recursive: true });
 export const WIDE = { width: 1360, height: 820 };
 export const NARROW = { width: 360, height: 740 };
 
-/** A browser with a profile of its own; close() removes both. */
-export async function openBrowser(options = {}) {
+// Firefox asks home for news and experiments; here it finds only this machine.
+const ALONE = { "network.proxy.type": 1, "network.proxy.http": "127.0.0.1", "network.proxy.http_port": 9, "network.proxy.ssl": "127.0.0.1", "network.proxy.ssl_port": 9 };
+
+/** A context of a browser that was started for it, and how both end. */
+async function startFirefox(how) {
+    const browser = await firefox.launch({ channel: "moz-firefox", executablePath: FIREFOX, headless: true, firefoxUserPrefs: ALONE });
+    return { context: await browser.newContext(how), close: () => browser.close() };
+}
+
+async function startChromium(how) {
     const profile = mkdtempSync(join(tmpdir(), "ssebench-browser-"));
-    const context = await chromium.launchPersistentContext(profile, {
-        executablePath: process.env.SSEBENCH_CHROMIUM ?? "/usr/bin/chromium", args: ARGS, viewport: WIDE, colorScheme: "light", ...options });
+    const context = await chromium.launchPersistentContext(profile, { executablePath: process.env.SSEBENCH_CHROMIUM ?? "/usr/bin/chromium", args: ARGS, ...how });
     const close = async () => {
         await context.close();
         rmSync(profile, { recursive: true, force: true });
@@ -33,10 +42,14 @@ export async function openBrowser(options = {}) {
     return { context, close };
 }
 
+/** A browser with a profile of its own; close() ends it and removes that. */
+export const openBrowser = (options = {}) => (FIREFOX ? startFirefox : startChromium)({ viewport: WIDE, colorScheme: "light", ...options });
+
 /** What the browser complained about: scripts that threw, policies that were broken. */
 export function complaints(page) {
     const list = [];
-    page.on("pageerror", (error) => list.push(`error: ${error.message}`));
+    // A socket that is left while it connects is an error to Firefox, as is one of a server that goes.
+    page.on("pageerror", (error) => /establish a connection/.test(error.message) || list.push(`error: ${error.message}`));
     page.on("console", (message) => {
         if (message.type() === "error" && /Content Security Policy|TrustedHTML|Uncaught/.test(message.text())) list.push(message.text());
     });

@@ -5,7 +5,7 @@
 // WebSocket subprotocols `ssebench` and `ssebench.token.<base64url of the token>`.
 
 import type { TypeOf } from "./lib/shape";
-import { any, boolean, list, literal, map, nullOr, number, object, optional, string } from "./lib/shape";
+import { any, boolean, list, literal, map, nullOr, number, object, optional, string, variants } from "./lib/shape";
 
 /** GET api/health */
 export const HEALTH = object({
@@ -142,36 +142,43 @@ export const LAUNCH = object({
 });
 export type Launch = TypeOf<typeof LAUNCH>;
 
-/** api/launch/ws, server to page: all launches and their kept lines first, then what happens */
-export type LaunchMessage =
-    | { type: "status"; launch_id: string; data: Launch }
-    // `offset` is where the line ends in the output: after a reconnect older lines come again.
-    | { type: "log"; launch_id: string; data: string; offset?: number }
-    | { type: "cleared"; launch_id: string }
-    | Heartbeat;
-
 /** Sent to clients that ask with `heartbeat=1`; three missed ones mean a dead connection. */
-export type Heartbeat = { type: "heartbeat"; intervalMs?: number };
+export const HEARTBEAT = object({ type: literal("heartbeat"), intervalMs: optional(number) });
+
+/** api/launch/ws, server to page: all launches and their kept lines first, then what happens */
+export const LAUNCH_MESSAGE = variants(
+    object({ type: literal("status"), launch_id: string, data: LAUNCH }),
+    // `offset` is where the line ends in the output: after a reconnect older lines come again.
+    object({ type: literal("log"), launch_id: string, data: string, offset: optional(number) }),
+    object({ type: literal("cleared"), launch_id: string }),
+    HEARTBEAT,
+);
+export type LaunchMessage = TypeOf<typeof LAUNCH_MESSAGE>;
 
 /** api/containers/ID/sdk-ws[?since=SEQ][&heartbeat=1], server to page */
-export type FeedMessage =
-    | { type: "status"; status: "connecting"; retryAttempt?: number }
-    | { type: "status"; status: "ready"; sdkVersion?: string }
-    | { type: "status"; status: "error"; error?: string }
-    | { type: "project"; data: Project }
-    | { type: "files"; files: ChangedFile[] }
-    | { type: "diff"; diff: string }
-    | { type: "dialog"; entries: unknown[]; lastSeq?: number; truncated?: boolean }
-    | { type: "result"; result: Result }
-    | { type: "error"; error?: string }
-    | Heartbeat;
+export const FEED_MESSAGE = variants(
+    object({
+        type: literal("status"), status: literal("connecting", "ready", "error"),
+        retryAttempt: optional(number), sdkVersion: optional(string), error: optional(string),
+    }),
+    object({ type: literal("project"), data: PROJECT }),
+    object({ type: literal("files"), files: list(CHANGED_FILE) }),
+    object({ type: literal("diff"), diff: string }),
+    object({ type: literal("dialog"), entries: list(any), lastSeq: optional(number), truncated: optional(boolean) }),
+    object({ type: literal("result"), result: RESULT }),
+    object({ type: literal("error"), error: optional(string) }),
+    HEARTBEAT,
+);
+export type FeedMessage = TypeOf<typeof FEED_MESSAGE>;
 
-/** api/containers/ID/logs-ws, server to page */
-export type LogMessage =
-    | { type: "log"; data: string }
-    | { type: "end"; data: { exitCode: number | null } }
-    | { type: "error"; data: { error: string } }
-    | Heartbeat;
+/** api/containers/ID/logs-ws[?heartbeat=1], server to page. GET …/logs is the same as one file. */
+export const LOG_MESSAGE = variants(
+    object({ type: literal("log"), data: string }),
+    object({ type: literal("end"), data: object({ exitCode: nullOr(number) }) }),
+    object({ type: literal("error"), data: object({ error: string }) }),
+    HEARTBEAT,
+);
+export type LogMessage = TypeOf<typeof LOG_MESSAGE>;
 
 /** GET api/launch/config, …/models, …/agents, …/tasks?source=remote|local, …/doctor */
 export const LAUNCH_CONFIG = object({
@@ -215,10 +222,16 @@ export interface LaunchRequest {
  * socket; give it back to attach again and get `replay` bytes of old output first. A server that said
  * `credit` gets, for the bytes that were shown, commands of that name.
  */
-export type TerminalMessage =
-    | { type: "session"; id: string; replay?: number; credit?: boolean }
-    | { type: "exit"; code: number }
-    | { type: "error"; message: string };
+export const TERMINAL_MESSAGE = variants(
+    object({ type: literal("session"), id: string, replay: optional(number), credit: optional(boolean) }),
+    // While old output is replayed: the size that what follows was made for.
+    object({ type: literal("resize"), cols: number, rows: number }),
+    // Without mode=binary only.
+    object({ type: literal("output"), data: string }),
+    object({ type: literal("exit"), code: number }),
+    object({ type: literal("error"), message: string }),
+);
+export type TerminalMessage = TypeOf<typeof TERMINAL_MESSAGE>;
 export type TerminalCommand = { type: "resize"; cols: number; rows: number } | { type: "credit"; bytes: number };
 
 /** GET api/connection: how the server sees the request that asks */
@@ -264,6 +277,18 @@ export interface AssistantSession {
     readonly summary: { readonly files: number; readonly additions: number; readonly deletions: number } | null;
 }
 
+/**
+ * …/opencode/events-ws?sessionId=SID[&directory=DIR][&heartbeat=1], server to page: OpenCode's
+ * events as they came, each in `data`, and what the server itself has to say.
+ */
+export const ASSISTANT_MESSAGE = variants(
+    object({ type: literal("connection"), data: optional(any) }),
+    object({ type: literal("error"), data: object({ error: string }) }),
+    HEARTBEAT,
+    object({ type: string, data: object({ properties: optional(any) }) }),
+);
+export type AssistantMessage = TypeOf<typeof ASSISTANT_MESSAGE>;
+
 /** What the server's tests check its answers against: method, path, shape. */
 export const DOCUMENTS = {
     "GET /api/health": HEALTH,
@@ -283,4 +308,13 @@ export const DOCUMENTS = {
     "GET /api/launch/agents": AGENTS,
     "GET /api/launch/tasks": TASKS,
     "GET /api/launch/doctor": DOCTOR,
+} as const;
+
+/** The same for WebSockets: what the server sends there as text. */
+export const MESSAGES = {
+    "/api/launch/ws": LAUNCH_MESSAGE,
+    "/api/containers/ID/sdk-ws": FEED_MESSAGE,
+    "/api/containers/ID/logs-ws": LOG_MESSAGE,
+    "/api/containers/ID/opencode/events-ws": ASSISTANT_MESSAGE,
+    "/api/pty/ID": TERMINAL_MESSAGE,
 } as const;

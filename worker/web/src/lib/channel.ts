@@ -3,7 +3,8 @@
 
 import { signal } from "@preact/signals";
 import { isStatic } from "./route";
-import { isRecord } from "./shape";
+import type { Shape, TypeOf } from "./shape";
+import { isRecord, misfit } from "./shape";
 import { staticMessages } from "./static-site";
 import { locked, request, socketProtocols, socketUrl, token } from "./api";
 
@@ -33,10 +34,12 @@ function publish(): void {
     channels.value = [...live].map((channel) => ({ ...channel.info }));
 }
 
-export interface ChannelUse {
+export interface ChannelUse<S> {
+    /** What the server may send; anything else is dropped. */
+    shape: S;
     /** Path below api/ for the next connection; asked anew each time, so it can name where to resume. */
     path: () => string;
-    onMessage: (message: Record<string, unknown>) => void;
+    onMessage: (message: TypeOf<S>) => void;
     onOpen?: () => void;
     /** Binary frames, where the protocol has them. */
     onBytes?: (bytes: Uint8Array) => void;
@@ -45,7 +48,7 @@ export interface ChannelUse {
     onClose?: (reason: string, code: number) => void;
 }
 
-export class Channel {
+export class Channel<S extends { readonly kind: string } = { readonly kind: string }> {
     readonly info: ChannelInfo;
     private socket: WebSocket | null = null;
     private attempts = 0;
@@ -53,7 +56,7 @@ export class Channel {
     private beatMs = 0;
     private opened = false;
 
-    constructor(name: string, private readonly use: ChannelUse) {
+    constructor(name: string, private readonly use: ChannelUse<S>) {
         this.info = { name, state: "closed", lastMessage: 0, reconnects: 0, reason: "" };
         live.add(this);
         this.connect();
@@ -109,6 +112,8 @@ export class Channel {
         clearTimeout(this.timer);
         this.drop();
         this.opened = false;
+        // Without a token it would only be refused; the one that is entered wakes all channels.
+        if (locked.peek()) return this.set("waiting");
         this.set("connecting");
         const socket = new WebSocket(socketUrl(this.use.path()), socketProtocols());
         socket.binaryType = "arraybuffer";
@@ -122,7 +127,7 @@ export class Channel {
     private async replay(): Promise<void> {
         this.set("open");
         this.use.onOpen?.();
-        for (const message of await staticMessages(this.use.path())) this.use.onMessage(message);
+        for (const message of await staticMessages(this.use.path())) this.deliver(message);
     }
 
     private onOpen(): void {
@@ -144,7 +149,14 @@ export class Channel {
         }
         if (!isRecord(message)) return;
         if (message.type === "heartbeat") this.beatMs = typeof message.intervalMs === "number" ? message.intervalMs : 20_000;
-        else this.use.onMessage(message);
+        else this.deliver(message);
+    }
+
+    /** New types of a newer server are no error; a known one that is not as described is dropped too. */
+    private deliver(message: Record<string, unknown>): void {
+        const wrong = misfit(this.use.shape as unknown as Shape, message, this.info.name);
+        if (wrong) console.warn(`A message is not as described: ${wrong}`);
+        else this.use.onMessage(message as TypeOf<S>);
     }
 
     private lost(reason: string, code = 1006): void {

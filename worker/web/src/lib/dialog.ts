@@ -107,6 +107,18 @@ export class Dialog {
         return grew;
     }
 
+    /**
+     * The numbers that every view shows. Turns are counted, as their headings are: agents count
+     * differently (tool results, retries). Tokens and time are the agent's own where it gave them.
+     */
+    get figures(): { turns: number; tools: number; errors: number; tokens: Tokens; durationMs: number | null } {
+        const { totals, complete } = this;
+        return {
+            turns: totals.messages, tools: totals.tools, errors: totals.errors,
+            tokens: complete?.tokens ?? totals, durationMs: complete?.durationMs ?? null,
+        };
+    }
+
     /** The row that shows the entry `seq`, or -1. */
     indexOf(seq: number): number {
         return this.rowOfSeq.get(seq) ?? -1;

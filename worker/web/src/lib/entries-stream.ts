@@ -12,6 +12,9 @@ const PIECE = 512 * 1024;
  * so this stands between objects only; between nested ones too, which parsing then shows.
  */
 const BETWEEN = '},{"seq":';
+/** The same when an agent writes its keys in another order. */
+const BETWEEN_ANY = '},{"';
+const TRIES = 4;
 
 export interface Piece {
     readonly entries: readonly unknown[];
@@ -25,6 +28,17 @@ function parseList(text: string): unknown[] | null {
     } catch {
         return null;
     }
+}
+
+/** The whole entries at the head of `text`, and how many characters they take; null: none yet. */
+function wholeEntries(text: string): { entries: unknown[]; used: number } | null {
+    const cuts = [text.lastIndexOf(BETWEEN)];
+    for (let at = text.length; cuts.length <= TRIES && at > 0;) cuts.push((at = text.lastIndexOf(BETWEEN_ANY, at - 1)));
+    for (const cut of cuts) {
+        const entries = cut < 0 ? null : parseList(text.slice(0, cut + 1));
+        if (entries) return { entries, used: cut + 2 };
+    }
+    return null;
 }
 
 /** The start of the list in the head of the document, or -1. */
@@ -48,13 +62,12 @@ export async function* readEntries(response: Response): AsyncGenerator<Piece> {
             text = text.slice(start);
             inList = true;
         }
-        const cut = text.lastIndexOf(BETWEEN);
-        const entries = cut < 0 ? null : parseList(text.slice(0, cut + 1));
-        // A cut inside an entry: wait for more text and try again.
-        wanted = entries ? PIECE : text.length + PIECE;
-        if (!entries) continue;
-        text = text.slice(cut + 2);
-        yield { entries, rest: {} };
+        const whole = wholeEntries(text);
+        // An entry that is longer than the piece: wait for more text and try again.
+        wanted = whole ? PIECE : text.length + PIECE;
+        if (!whole) continue;
+        text = text.slice(whole.used);
+        yield { entries: whole.entries, rest: {} };
     }
     const last: unknown = JSON.parse(inList ? `{"entries":[${text}` : text);
     if (!isRecord(last) || !Array.isArray(last.entries)) throw new Error("The server's answer is not as expected (answer.entries)");

@@ -8,7 +8,9 @@ export type Shape =
     | { readonly kind: "optional"; readonly of: Shape }
     | { readonly kind: "list"; readonly of: Shape }
     | { readonly kind: "map"; readonly of: Shape }
-    | { readonly kind: "object"; readonly fields: { readonly [name: string]: Shape } };
+    | ObjectShape
+    | { readonly kind: "variants"; readonly of: readonly ObjectShape[] };
+interface ObjectShape { readonly kind: "object"; readonly fields: { readonly [name: string]: Shape } }
 
 type Optional = { readonly kind: "optional" };
 type OptionalKeys<F> = { [K in keyof F]: F[K] extends Optional ? K : never }[keyof F];
@@ -28,6 +30,7 @@ export type TypeOf<S> =
     : S extends { kind: "list"; of: infer O } ? TypeOf<O>[]
     : S extends { kind: "map"; of: infer O } ? { [name: string]: TypeOf<O> }
     : S extends { kind: "object"; fields: infer F } ? FieldsOf<F>
+    : S extends { kind: "variants"; of: readonly (infer O)[] } ? (O extends unknown ? TypeOf<O> : never)
     : never;
 
 export const string = { kind: "string" } as const;
@@ -43,6 +46,9 @@ export const map = <const S extends Shape>(of: S) => ({ kind: "map", of }) as co
 export const object = <const F extends { readonly [name: string]: Shape }>(fields: F) =>
     ({ kind: "object", fields }) as const;
 
+/** Objects that their `type` tells apart; one whose `type` is any string takes the others. */
+export const variants = <const V extends readonly ObjectShape[]>(...of: V) => ({ kind: "variants", of }) as const;
+
 /** Where `value` departs from `shape` (a path such as `runs[3].id`), or null when it fits. */
 export function misfit(shape: Shape, value: unknown, path = "answer"): string | null {
     switch (shape.kind) {
@@ -54,7 +60,17 @@ export function misfit(shape: Shape, value: unknown, path = "answer"): string | 
     case "list": return Array.isArray(value) ? misfitIn(shape.of, value.entries(), path) : path;
     case "map": return isRecord(value) ? misfitIn(shape.of, Object.entries(value), path) : path;
     case "object": return isRecord(value) ? misfitField(shape.fields, value, path) : path;
+    case "variants": {
+        const one = variantOf(shape.of, value);
+        return one ? misfit(one, value, path) : `${path}.type`;
     }
+    }
+}
+
+/** The variant whose `type` this value has. */
+function variantOf(of: readonly ObjectShape[], value: unknown): ObjectShape | undefined {
+    if (!isRecord(value)) return undefined;
+    return of.find(({ fields: { type } }) => type && misfit(type, value.type) === null);
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -30,6 +30,7 @@ function part(run: Record<string, unknown>, name: string): Response {
     case "files": return answer(200, { files: run.files ?? [] });
     case "agent/dialog": return answer(200, { entries: run.dialog ?? [], truncated: run.dialogTruncated === true });
     case "result": return answer(200, run.result ?? { available: false });
+    case "logs": return new Response(typeof run.logs === "string" ? run.logs : "", { headers: { "Content-Type": "text/plain" } });
     case "reference/patch": return answer(200, { diff: run.referencePatch ?? "" });
     case "review": {
         const text = isRecord(run.review) ? run.review.text : run.review;

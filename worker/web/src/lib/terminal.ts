@@ -11,6 +11,8 @@ import { signal } from "@preact/signals";
 import { copyText } from "../parts/basics";
 import type { Settings } from "../stores/settings";
 import { request } from "./api";
+import type { TerminalMessage } from "../protocol";
+import { TERMINAL_MESSAGE } from "../protocol";
 import { Channel } from "./channel";
 
 export type TerminalState = "connecting" | "open" | "exited" | "lost" | "error";
@@ -234,6 +236,7 @@ export class TerminalView {
         if (session && this.watching.peek()) query.set("view", "1");
         this.channel = new Channel("terminal", {
             once: true,
+            shape: TERMINAL_MESSAGE,
             path: () => `${this.path}?${query}`,
             onOpen: () => this.opened(),
             onBytes: (bytes) => this.write(bytes),
@@ -258,29 +261,29 @@ export class TerminalView {
             this.timer = window.setTimeout(() => this.connect(true), REATTACH_MS * this.reattached);
     }
 
-    private receive(message: Record<string, unknown>): void {
-        if (message.type === "session" && typeof message.id === "string") {
+    private receive(message: TerminalMessage): void {
+        if (message.type === "session") {
             this.store(message.id);
             this.counts = message.credit === true;
-            this.replay = this.replayToWrite = typeof message.replay === "number" ? message.replay : 0;
+            this.replay = this.replayToWrite = message.replay ?? 0;
         }
-        else if (message.type === "resize" && typeof message.cols === "number" && typeof message.rows === "number") {
+        else if (message.type === "resize") {
             this.waiting.push({ cols: message.cols, rows: message.rows });
             this.pump();
         }
-        else if (message.type === "output" && typeof message.data === "string") this.write(new TextEncoder().encode(message.data));
-        else if (message.type === "exit") this.exited(typeof message.code === "number" ? message.code : null);
-        else if (message.type === "error") {
+        else if (message.type === "output") this.write(new TextEncoder().encode(message.data));
+        else if (message.type === "exit") this.exited(message.code);
+        else {
             this.state.value = "error";
-            this.message.value = typeof message.message === "string" ? message.message : "The terminal reports an error";
+            this.message.value = message.message;
             // A session that is gone must not be asked for again.
             this.store(null);
         }
     }
 
-    private exited(code: number | null): void {
+    private exited(code: number): void {
         this.state.value = "exited";
-        this.message.value = code === null ? "The shell ended" : `Process exited with code ${code}`;
+        this.message.value = `Process exited with code ${code}`;
         this.store(null);
     }
 

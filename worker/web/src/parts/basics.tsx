@@ -92,7 +92,11 @@ export function CopyButton({ text, label = "Copy", icon = "copy", bare = true }:
 
 /** Hand `text` to the browser as a file. */
 export function saveText(name: string, text: string, type = "text/plain"): void {
-    const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+    saveBlob(name, new Blob([text], { type: `${type};charset=utf-8` }));
+}
+
+export function saveBlob(name: string, blob: Blob): void {
+    const url = URL.createObjectURL(blob);
     const link = document.createElement("a");
     link.href = url;
     link.download = name;

@@ -6,8 +6,8 @@ import { Channel } from "../lib/channel";
 import type { Message, Part, Permission } from "../lib/conversation";
 import { providerError, readMessages, readPart, readPermission } from "../lib/conversation";
 import { isRecord } from "../lib/shape";
-import type { AssistantHealth, AssistantSession } from "../protocol";
-import { ASSISTANT_HEALTH } from "../protocol";
+import type { AssistantHealth, AssistantMessage, AssistantSession } from "../protocol";
+import { ASSISTANT_HEALTH, ASSISTANT_MESSAGE } from "../protocol";
 import { settings } from "./settings";
 
 const STARTING_MS = 2_000;
@@ -32,9 +32,12 @@ export class Assistant {
     readonly permissions = signal<readonly Permission[]>([]);
     private readonly always = new Set<string>();
     private readonly answered = new Set<string>();
-    private events: Channel | null = null;
+    private events: Channel<typeof ASSISTANT_MESSAGE> | null = null;
     private timers: number[] = [];
     private closed = false;
+    /** An answer is under way as long as our request for it is open, or OpenCode says so. */
+    private asking = false;
+    private answering = false;
     /** Text of the user's that stands there before the server has it. */
     readonly sending = signal<string | null>(null);
 
@@ -91,11 +94,18 @@ export class Assistant {
         this.messages.value = [];
         this.live.value = [];
         this.permissions.value = [];
-        this.busy.value = this.expired.value = false;
+        this.expired.value = false;
+        this.setBusy(false, false);
         this.error.value = this.retry.value = this.sending.value = this.notice.value = null;
         if (id === null) return;
         this.listen(id);
         void this.loadMessages();
+    }
+
+    private setBusy(asking: boolean, answering: boolean): void {
+        this.asking = asking;
+        this.answering = answering;
+        this.busy.value = asking || answering;
     }
 
     private listen(id: string): void {
@@ -103,6 +113,7 @@ export class Assistant {
         const directory = this.directory();
         if (directory) query.set("directory", directory);
         this.events = new Channel("assistant", {
+            shape: ASSISTANT_MESSAGE,
             path: () => this.path(`events-ws?${query}`),
             onMessage: (message) => this.receive(message),
             // What happened while nobody listened is in the stored messages.
@@ -135,7 +146,7 @@ export class Assistant {
     async send(text: string): Promise<boolean> {
         this.error.value = null;
         this.sending.value = text;
-        this.busy.value = true;
+        this.setBusy(true, this.answering);
         try {
             const id = this.session.value ?? (await this.create());
             await request(this.path(`sessions/${encodeURIComponent(id)}/messages`), { method: "POST", body: { message: text, ...(this.directory() ? { directory: this.directory() } : {}) } });
@@ -144,7 +155,7 @@ export class Assistant {
             this.fail(error, "Session expired or no longer exists. Please start a new conversation.");
             return false;
         } finally {
-            this.busy.value = false;
+            this.setBusy(false, this.answering);
             this.retry.value = null;
             await this.loadMessages();
             this.sending.value = null;
@@ -178,8 +189,8 @@ export class Assistant {
         }
     }
 
-    private receive(message: Record<string, unknown>): void {
-        const data = isRecord(message.data) ? message.data : {};
+    private receive(message: AssistantMessage): void {
+        const data = "data" in message && isRecord(message.data) ? message.data : {};
         const properties = isRecord(data.properties) ? data.properties : {};
         switch (message.type) {
         case "message.part.updated": return this.receivePart(properties.part);
@@ -202,8 +213,7 @@ export class Assistant {
 
     private receiveStatus(status: unknown): void {
         const type = isRecord(status) ? status.type : status;
-        if (type === "busy") this.busy.value = true;
-        if (type === "idle" && this.sending.value === null) this.busy.value = false;
+        if (type === "busy" || type === "retry" || type === "idle") this.setBusy(this.asking, type !== "idle");
         this.retry.value = type === "retry" && isRecord(status)
             ? `Waiting for the model provider: ${String(status.message ?? "")} (attempt ${String(status.attempt ?? "?")})` : null;
     }
@@ -242,4 +252,25 @@ function readSession(raw: Record<string, unknown>): AssistantSession {
         id: String(raw.id), title: typeof raw.title === "string" && raw.title ? raw.title : "New conversation",
         summary: s ? { files: n(s.files), additions: n(s.additions), deletions: n(s.deletions) } : null,
     };
+}
+
+/** By run ID: who looks at it, and when it is given up. */
+const held = new Map<string, { readonly assistant: Assistant; timer: number }>();
+/** Another width of the window builds the view anew; the conversation outlives that. */
+const RELEASE_MS = 1_000;
+
+export function holdAssistant(runId: string, directory: () => string | null): Assistant {
+    const entry = held.get(runId) ?? { assistant: new Assistant(runId, directory), timer: 0 };
+    clearTimeout(entry.timer);
+    held.set(runId, entry);
+    return entry.assistant;
+}
+
+export function releaseAssistant(runId: string): void {
+    const entry = held.get(runId);
+    if (!entry) return;
+    entry.timer = window.setTimeout(() => {
+        held.delete(runId);
+        entry.assistant.close();
+    }, RELEASE_MS);
 }

@@ -5,9 +5,8 @@ import { ApiError, errorText, getDocument, request } from "../lib/api";
 import { Channel } from "../lib/channel";
 import { Dialog } from "../lib/dialog";
 import { readEntries } from "../lib/entries-stream";
-import { list, misfit } from "../lib/shape";
-import type { ChangedFile, Project, Result, Run } from "../protocol";
-import { CHANGED_FILE, DIFF, FILES, PROJECT, RESULT, REVIEW } from "../protocol";
+import type { ChangedFile, FeedMessage, Project, Result, Run } from "../protocol";
+import { DIFF, FEED_MESSAGE, FILES, PROJECT, RESULT, REVIEW } from "../protocol";
 
 export type FeedState = "connecting" | "ready" | "over" | "error";
 
@@ -27,12 +26,13 @@ export class Feed {
     /** Grows with each change of `dialog`. */
     readonly dialogBeat = signal(0);
     readonly dialogLoaded = signal(false);
-    private channel: Channel | null = null;
+    private channel: Channel<typeof FEED_MESSAGE> | null = null;
     private referenceAsked = false;
 
     constructor(readonly run: Run) {
         if (run.source === "results") void this.loadFinished();
         else this.channel = new Channel("run data", {
+            shape: FEED_MESSAGE,
             path: () => `${this.path("sdk-ws")}?heartbeat=1${this.dialog.lastSeq >= 0 ? `&since=${this.dialog.lastSeq}` : ""}`,
             onMessage: (message) => this.receive(message),
             onClose: (reason) => (this.trouble.value = `Live updates are interrupted: ${reason}`),
@@ -78,6 +78,13 @@ export class Feed {
         for await (const { entries, rest } of readEntries(response)) this.addDialog(entries, rest.truncated === true);
     }
 
+    /** Every entry as the agent wrote it. */
+    async rawEntries(): Promise<unknown[]> {
+        const all: unknown[] = [];
+        for await (const { entries } of readEntries(await request(this.path("agent/dialog")))) for (const raw of entries) all.push(raw);
+        return all;
+    }
+
     async loadReference(): Promise<void> {
         if (this.referenceAsked) return;
         this.referenceAsked = true;
@@ -97,30 +104,30 @@ export class Feed {
         this.dialogLoaded.value = true;
     }
 
-    private receive(message: Record<string, unknown>): void {
+    private receive(message: FeedMessage): void {
         switch (message.type) {
         case "status": return this.receiveStatus(message);
-        case "project": if (!misfit(PROJECT, message.data)) this.project.value = message.data as Project; return;
-        case "files": if (!misfit(list(CHANGED_FILE), message.files)) this.files.value = message.files as ChangedFile[]; return;
-        case "diff": if (typeof message.diff === "string") this.diff.value = message.diff; return;
-        case "dialog": if (Array.isArray(message.entries)) this.addDialog(message.entries, message.truncated === true); return;
-        case "result": if (!misfit(RESULT, message.result)) this.receiveResult(message.result as Result); return;
-        case "error": this.trouble.value = typeof message.error === "string" ? message.error : "The server reports an error"; return;
+        case "project": this.project.value = message.data; return;
+        case "files": this.files.value = message.files; return;
+        case "diff": this.diff.value = message.diff; return;
+        case "dialog": return this.addDialog(message.entries, message.truncated === true);
+        case "result": return this.receiveResult(message.result);
+        case "error": this.trouble.value = message.error ?? "The server reports an error"; return;
         }
     }
 
-    private receiveStatus(message: Record<string, unknown>): void {
+    private receiveStatus(message: Extract<FeedMessage, { type: "status" }>): void {
         if (message.status === "ready") {
             this.state.value = "ready";
             this.trouble.value = null;
-            this.sdkVersion.value = typeof message.sdkVersion === "string" ? message.sdkVersion : null;
+            this.sdkVersion.value = message.sdkVersion ?? null;
             void this.loadReference();
         } else if (message.status === "error") {
             this.state.value = "error";
-            this.trouble.value = typeof message.error === "string" ? message.error : "The run's data cannot be read";
+            this.trouble.value = message.error ?? "The run's data cannot be read";
         } else if (this.state.value !== "ready") {
             this.state.value = "connecting";
-            this.attempts.value = typeof message.retryAttempt === "number" ? message.retryAttempt : 0;
+            this.attempts.value = message.retryAttempt ?? 0;
         }
     }
 

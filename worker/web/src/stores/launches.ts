@@ -4,9 +4,8 @@ import { signal } from "@preact/signals";
 import { request } from "../lib/api";
 import { Channel } from "../lib/channel";
 import { address, go, route } from "../lib/route";
-import { misfit } from "../lib/shape";
-import type { Launch } from "../protocol";
-import { LAUNCH } from "../protocol";
+import type { Launch, LaunchMessage } from "../protocol";
+import { LAUNCH_MESSAGE } from "../protocol";
 import { Lines } from "./logs";
 import { note } from "./notifications";
 import { openRun } from "./opened";
@@ -26,7 +25,7 @@ export interface LaunchEntry {
 export const launches = signal<ReadonlyMap<string, LaunchEntry>>(new Map());
 /** Taken off the screen by hand: what still comes of them is not shown again. */
 const dismissed = new Set<string>();
-let channel: Channel | null = null;
+let channel: Channel<typeof LAUNCH_MESSAGE> | null = null;
 
 function entryOf(id: string): LaunchEntry {
     const old = launches.peek().get(id);
@@ -76,18 +75,16 @@ function receiveLine(entry: LaunchEntry, line: string, offset: number | null): v
     entry.lines.push(line);
 }
 
-function receive(message: Record<string, unknown>): void {
-    const id = message.launch_id;
-    if (typeof id !== "string" || dismissed.has(id)) return;
-    if (message.type === "status" && !misfit(LAUNCH, message.data)) receiveStatus(message.data as Launch);
-    else if (message.type === "cleared") drop(id);
-    else if (message.type === "log" && typeof message.data === "string") {
-        receiveLine(entryOf(id), message.data, typeof message.offset === "number" ? message.offset : null);
-    }
+function receive(message: LaunchMessage): void {
+    if (message.type === "heartbeat" || dismissed.has(message.launch_id)) return;
+    if (message.type === "status") receiveStatus(message.data);
+    else if (message.type === "cleared") drop(message.launch_id);
+    else receiveLine(entryOf(message.launch_id), message.data, message.offset ?? null);
 }
 
 export function startLaunches(): void {
     channel ??= new Channel("launches", {
+        shape: LAUNCH_MESSAGE,
         path: () => "launch/ws?heartbeat=1",
         onMessage: receive,
         onOpen: () => launches.peek().forEach((entry) => (entry.repeated = entry.lines.total)),

@@ -1,11 +1,12 @@
 // The log of one run: lines as they come, bounded, added to the screen once per frame.
 
 import { signal } from "@preact/signals";
+import { request } from "../lib/api";
 import { Channel } from "../lib/channel";
-import { isRecord } from "../lib/shape";
-import type { Run } from "../protocol";
+import type { LogMessage, Run } from "../protocol";
+import { LOG_MESSAGE } from "../protocol";
 
-/** Beyond these the oldest lines are dropped from the page (the download has all). */
+/** Beyond these the oldest lines are dropped from the page; the server's file has all (fetchLog). */
 const MAX_LINES = 200_000;
 const MAX_CHARACTERS = 40_000_000;
 /** Dropped in blocks, so that dropping stays cheap. */
@@ -66,12 +67,13 @@ export class RunLog {
     readonly state = signal<LogState>("connecting");
     readonly exitCode = signal<number | null>(null);
     readonly error = signal<string | null>(null);
-    private readonly channel: Channel;
+    private readonly channel: Channel<typeof LOG_MESSAGE>;
     /** Lines that a new connection repeats before it brings new ones. */
     private repeated = 0;
 
     constructor(run: Run) {
         this.channel = new Channel("log", {
+            shape: LOG_MESSAGE,
             path: () => `containers/${encodeURIComponent(run.id)}/logs-ws?heartbeat=1`,
             onOpen: () => this.begin(),
             onMessage: (message) => this.receive(message),
@@ -89,16 +91,21 @@ export class RunLog {
         if (this.state.value !== "ended") this.state.value = "streaming";
     }
 
-    private receive(message: Record<string, unknown>): void {
-        if (message.type === "log" && typeof message.data === "string") {
+    private receive(message: LogMessage): void {
+        if (message.type === "log") {
             if (this.repeated > 0) this.repeated--;
             else this.lines.push(message.data);
-        } else if (message.type === "end" && isRecord(message.data)) {
+        } else if (message.type === "end") {
             this.state.value = "ended";
-            this.exitCode.value = typeof message.data.exitCode === "number" ? message.data.exitCode : null;
-        } else if (message.type === "error" && isRecord(message.data)) {
+            this.exitCode.value = message.data.exitCode;
+        } else if (message.type === "error") {
             this.state.value = "error";
-            this.error.value = typeof message.data.error === "string" ? message.data.error : "The log cannot be read";
+            this.error.value = message.data.error;
         }
     }
+}
+
+/** The whole log as the server has it: of a running run, so far. */
+export async function fetchLog(run: Run): Promise<Blob> {
+    return (await request(`containers/${encodeURIComponent(run.id)}/logs`)).blob();
 }

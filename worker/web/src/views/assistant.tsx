@@ -11,7 +11,8 @@ import { LongText } from "../parts/long-text";
 import { Markdown } from "../parts/markdown";
 import { Modal } from "../parts/modal";
 import type { Feed } from "../stores/feed";
-import { Assistant } from "../stores/assistant";
+import type { Assistant } from "../stores/assistant";
+import { holdAssistant, releaseAssistant } from "../stores/assistant";
 import { settings } from "../stores/settings";
 
 const TITLE_MAX = 50;
@@ -165,9 +166,8 @@ function Body({ assistant, feed }: { assistant: Assistant; feed: Feed }) {
 export function AssistantPane({ feed }: { feed: Feed }) {
     const [assistant, setAssistant] = useState<Assistant | null>(null);
     useEffect(() => {
-        const made = new Assistant(feed.run.id, () => feed.project.value?.source ?? null);
-        setAssistant(made);
-        return () => made.close();
+        setAssistant(holdAssistant(feed.run.id, () => feed.project.value?.source ?? null));
+        return () => releaseAssistant(feed.run.id);
     }, [feed]);
     if (!assistant) return null;
     return <div class="assistant"><Sessions assistant={assistant} /><div class="chat-main"><Body assistant={assistant} feed={feed} /></div></div>;

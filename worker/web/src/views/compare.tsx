@@ -37,8 +37,6 @@ function RunChoice({ label, value, onChoose, like }: { label: string; value: str
 
 interface Figure { readonly name: string; readonly of: (run: Run, feed: Feed) => preact.ComponentChildren }
 
-const tokensOf = (feed: Feed) => feed.dialog.complete?.tokens ?? feed.dialog.totals;
-
 const FIGURES: readonly Figure[] = [
     { name: "Grade", of: (run, feed) => <GradeMark grade={feed.result.value?.patch_result?.status ?? run.grade} reference={run.referenceRun} /> },
     { name: "Checks", of: (_, feed) => feed.result.value?.patch_result ? <span class="check-chips">{gradeChecks(feed.result.value.patch_result).map((c) => <Badge key={c.name} tone={c.tone}>{c.name} {c.word}</Badge>)}</span> : "–" },
@@ -46,11 +44,17 @@ const FIGURES: readonly Figure[] = [
     { name: "Agent", of: (run) => run.agent },
     { name: "Time", of: (run, feed) => duration(run.durationSeconds ?? feed.result.value?.runtime_result?.agent_duration) || "–" },
     { name: "Spend", of: (run) => dollars(run.spend) || "–" },
-    { name: "Tokens", of: (_, feed) => `${short(tokensOf(feed).in)} in · ${short(tokensOf(feed).out)} out` },
-    { name: "Turns", of: (_, feed) => integer(feed.dialog.complete?.turns ?? feed.dialog.totals.messages) },
-    { name: "Tool calls", of: (_, feed) => `${integer(feed.dialog.totals.tools)}${feed.dialog.totals.errors ? `, ${feed.dialog.totals.errors} failed` : ""}` },
+    { name: "Tokens", of: (_, feed) => `${short(feed.dialog.figures.tokens.in)} in · ${short(feed.dialog.figures.tokens.out)} out` },
+    { name: "Turns", of: (_, feed) => integer(feed.dialog.figures.turns) },
+    { name: "Tool calls", of: (_, feed) => `${integer(feed.dialog.figures.tools)}${feed.dialog.figures.errors ? `, ${feed.dialog.figures.errors} failed` : ""}` },
     { name: "Changes", of: (_, feed) => { const files = feed.files.value ?? []; return <>{plural(files.length, "file")} <span class="added">+{files.reduce((n, f) => n + f.additions, 0)}</span> <span class="removed">−{files.reduce((n, f) => n + f.deletions, 0)}</span></>; } },
 ];
+
+/** Runs of one task are told apart by who worked on them. */
+function columnTitle(run: Run, sameTask: boolean): string {
+    const who = run.referenceRun ? "reference" : `${run.model} · ${run.agent}`;
+    return sameTask ? who : `${run.taskId} · ${who}`;
+}
 
 function Figures({ a, b }: { a: Feed; b: Feed }) {
     void a.dialogBeat.value;
@@ -59,7 +63,7 @@ function Figures({ a, b }: { a: Feed; b: Feed }) {
     return (
         <table class="plain-table figures">
             <thead><tr><th scope="col">Figure</th>
-                {[a, b].map((feed, i) => <th scope="col" key={i}><a href={address(["runs", feed.run.id])}>{feed.run.taskId}</a></th>)}</tr></thead>
+                {[a, b].map((feed, i) => <th scope="col" key={i}><a href={address(["runs", feed.run.id])}>{columnTitle(feed.run, a.run.taskId === b.run.taskId)}</a></th>)}</tr></thead>
             <tbody>{FIGURES.map((figure) => <tr key={figure.name}><th scope="row">{figure.name}</th><td>{figure.of(a.run, a)}</td><td>{figure.of(b.run, b)}</td></tr>)}
                 {score !== null && <tr><th scope="row">Patches</th><td colSpan={2}><Badge tone="info" title="Changed lines that both patches have">{score}% alike</Badge></td></tr>}</tbody>
         </table>
@@ -90,7 +94,7 @@ function Dialogs({ a, b }: { a: Feed; b: Feed }) {
     const side = (feed: Feed, index: number, open: ReturnType<typeof useOpenRows>) => {
         const row = feed.dialog.rows[index];
         if (!row) return <div class="pair-gap" />;
-        return <DialogRow row={row} entry={row.entry} href={address(["runs", feed.run.id, "dialog"], { e: row.entry.seq })} marked={false} open={open.isOpen(row)} onToggle={() => open.toggle(row)} />;
+        return <DialogRow row={row} entry={row.entry} turns={feed.dialog.figures.turns} href={address(["runs", feed.run.id, "dialog"], { e: row.entry.seq })} marked={false} open={open.isOpen(row)} onToggle={() => open.toggle(row)} />;
     };
     if (pairs.length === 0) return <Blank busy={!a.dialogLoaded.value || !b.dialogLoaded.value} title="No dialogs to compare" />;
     return <VirtualList className="entries pairs" count={pairs.length} estimate={90} label="Both dialogs, turn by turn" epoch={`${a.run.id} ${b.run.id}`}

@@ -17,6 +17,8 @@ const MARKDOWN_MAX = 60_000;
 interface Props {
     row: Row;
     entry: Entry;
+    /** Turns of the whole dialog, for its end. */
+    turns: number;
     /** Address of this entry. */
     href: string;
     marked: boolean;
@@ -84,13 +86,13 @@ function ToolBody({ entry, open, onToggle }: { entry: ToolEntry; open: boolean; 
 
 const TOOL_TONE = { running: "info", success: "ok", error: "bad" } as const;
 
-function Complete({ entry }: { entry: CompleteEntry }) {
+function Complete({ entry, turns }: { entry: CompleteEntry; turns: number }) {
     const words: Record<string, string> = { success: "Completed", error: "Failed", timeout: "Timed out" };
     return (
         <>
             <dl class="facts">
                 <div><dt>Outcome</dt><dd><Badge tone={entry.status === "success" ? "ok" : "bad"}>{words[entry.status] ?? (entry.status || "Ended")}</Badge></dd></div>
-                {entry.turns !== null && <div><dt>Turns</dt><dd>{integer(entry.turns)}</dd></div>}
+                <div><dt>Turns</dt><dd title={entry.turns !== null && entry.turns !== turns ? `The agent counted ${integer(entry.turns)}` : undefined}>{integer(turns)}</dd></div>
                 {entry.durationMs !== null && <div><dt>Time</dt><dd>{duration(entry.durationMs / 1000)}</dd></div>}
                 {entry.tokens && <div><dt>Tokens</dt><dd><TokenCount tokens={entry.tokens} /></dd></div>}
             </dl>
@@ -105,7 +107,7 @@ function Message({ text, seq }: { text: string; seq: number }) {
     return <Markdown text={text} />;
 }
 
-function body({ row, entry, href, open, onToggle }: Props) {
+function body({ row, entry, turns, href, open, onToggle }: Props) {
     switch (entry.type) {
     case "init":
         return (
@@ -141,7 +143,7 @@ function body({ row, entry, href, open, onToggle }: Props) {
             </>
         );
     }
-    case "complete": return <><Head icon="check" title="End" row={row} href={href} /><Complete entry={entry} /></>;
+    case "complete": return <><Head icon="check" title="End" row={row} href={href} /><Complete entry={entry} turns={turns} /></>;
     case "other": return <><Head icon="info" title={entry.name} row={row} href={href} /><LongText text={JSON.stringify(entry.raw, null, 2)} name={`entry-${entry.seq}.json`} /></>;
     }
 }
@@ -152,7 +154,7 @@ export const DialogRow = memo(function DialogRow(props: Props) {
             {body(props)}
         </article>
     );
-}, (a, b) => a.entry === b.entry && a.marked === b.marked && a.open === b.open && a.href === b.href);
+}, (a, b) => a.entry === b.entry && (a.turns === b.turns || a.entry.type !== "complete") && a.marked === b.marked && a.open === b.open && a.href === b.href);
 
 /** Which rows are open, for a list whose rows come and go. Tools that failed start open. */
 export function useOpenRows(): { isOpen: (row: Row) => boolean; toggle: (row: Row) => void; setAll: (open: boolean) => void } {

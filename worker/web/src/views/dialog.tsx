@@ -5,10 +5,11 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import type { Row } from "../lib/dialog";
 import { rowText } from "../lib/dialog";
+import { errorText } from "../lib/api";
 import { duration, integer, plural, short } from "../lib/format";
 import { bindKey } from "../lib/keys";
 import { address, route, setQuery } from "../lib/route";
-import { Blank, Button, Notice, SearchField, saveText } from "../parts/basics";
+import { Blank, Button, Notice, SearchField, saveBlob } from "../parts/basics";
 import type { ListControl } from "../parts/virtual-list";
 import { VirtualList } from "../parts/virtual-list";
 import type { Feed } from "../stores/feed";
@@ -59,13 +60,12 @@ function useHits(feed: Feed, text: string): number[] | null {
 function Totals({ feed }: { feed: Feed }) {
     const { dialog } = feed;
     void feed.dialogBeat.value;
-    const { totals, complete } = dialog;
-    const tokens = complete?.tokens ?? totals;
+    const { turns, tokens, tools, durationMs } = dialog.figures;
     return (
-        <span class="dim dialog-totals" title={complete?.tokens ? "Totals as the agent gave them at the end" : "Sum of the messages so far"}>
-            {plural(totals.messages, "turn")} · {plural(totals.tools, "tool call")}
-            {(tokens.in > 0 || tokens.out > 0) && ` · ${short(tokens.in)} in / ${short(tokens.out)} out`}
-            {complete?.durationMs !== null && complete?.durationMs !== undefined && ` · ${duration(complete.durationMs / 1000)}`}
+        <span class="dim dialog-totals" title={`${integer(tokens.in)} tokens in, ${integer(tokens.out)} out${dialog.complete?.tokens ? ", as the agent gave them at the end" : ""}`}>
+            {plural(turns, "turn")} · {plural(tools, "tool call")}
+            {(tokens.in > 0 || tokens.out > 0) && ` · ${short(tokens.in)} / ${short(tokens.out)}`}
+            {durationMs !== null && ` · ${duration(durationMs / 1000)}`}
         </span>
     );
 }
@@ -85,9 +85,11 @@ function Foot({ feed, news, onEnd }: { feed: Feed; news: number; onEnd: () => vo
     );
 }
 
-function exportDialog(feed: Feed): void {
-    const lines = feed.dialog.rows.map((row) => JSON.stringify(row.entry));
-    saveText("dialog.jsonl", `${lines.join("\n")}\n`, "application/x-ndjson");
+/** The entries as the agent wrote them, which the rows are not: a tool's start and end share one. */
+async function exportDialog(feed: Feed): Promise<void> {
+    const lines: string[] = [];
+    for (const raw of await feed.rawEntries()) lines.push(`${JSON.stringify(raw)}\n`);
+    saveBlob("dialog.jsonl", new Blob(lines, { type: "application/x-ndjson" }));
 }
 
 export function DialogPane({ feed, tab }: { feed: Feed; tab: string }) {
@@ -152,7 +154,7 @@ export function DialogPane({ feed, tab }: { feed: Feed; tab: string }) {
                 <Button kind="quiet" bare icon="alert" label="Next error (e)" disabled={dialog.totals.errors === 0} onClick={() => jump(KINDS[3].test, 1)} />
                 <Button kind="quiet" bare icon="down" label="Open all" onClick={() => open.setAll(true)} />
                 <Button kind="quiet" bare icon="up" label="Close all" onClick={() => open.setAll(false)} />
-                <Button kind="quiet" bare icon="download" label="Save as dialog.jsonl" onClick={() => exportDialog(feed)} />
+                <Button kind="quiet" bare icon="download" label="Save as dialog.jsonl" disabled={count === 0} onClick={() => exportDialog(feed).catch((error: unknown) => (feed.trouble.value = errorText(error)))} />
             </div>
             <div class="pane-tools">
                 <SearchField value={search.value} onValue={(v) => (search.value = v)} label="Search the dialog" placeholder="Search"
@@ -171,7 +173,7 @@ export function DialogPane({ feed, tab }: { feed: Feed; tab: string }) {
                     keyOf={(i) => rowAt(i).seqs[0]!}
                     render={(i) => {
                         const row = rowAt(i);
-                        return <DialogRow row={row} entry={row.entry} href={address(["runs", feed.run.id, tab], { e: row.entry.seq })}
+                        return <DialogRow row={row} entry={row.entry} turns={dialog.figures.turns} href={address(["runs", feed.run.id, tab], { e: row.entry.seq })}
                             marked={dialog.rows[marked] === row} open={open.isOpen(row)} onToggle={() => open.toggle(row)} />;
                     }} />}
             <Foot feed={feed} news={follow.value || subset ? 0 : dialog.rows.length - seen.current} onEnd={() => control.current?.toEnd()} />

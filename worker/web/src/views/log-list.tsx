@@ -65,9 +65,11 @@ interface Props {
     state: preact.ComponentChildren;
     empty: preact.ComponentChildren;
     onSave: () => void;
+    saving?: boolean;
+    notice?: preact.ComponentChildren;
 }
 
-export function LogList({ lines, label, state, empty, onSave }: Props) {
+export function LogList({ lines, label, state, empty, onSave, saving = false, notice }: Props) {
     void lines.beat.value;
     const search = useSignal("");
     const follow = useSignal(true);
@@ -95,10 +97,11 @@ export function LogList({ lines, label, state, empty, onSave }: Props) {
                 <span class="grow" />
                 <span class="button-row">
                 <Button kind="quiet" bare icon="wrap" label="Wrap lines" pressed={wrapLogs} onClick={() => change({ wrapLogs: !wrapLogs })} />
-                <Button kind="quiet" bare icon="download" label="Download log" disabled={count === 0} onClick={onSave} />
+                <Button kind="quiet" bare icon="download" label="Download log" disabled={count === 0 || saving} onClick={onSave} />
                 <Button kind="quiet" icon="end" label="Bottom" pressed={follow.value} onClick={() => control.current?.toEnd()} />
                 </span>
             </div>
+            {notice}
             {count === 0 ? empty
                 : <VirtualList className={`log ${wrapLogs ? "wrapped" : ""}`} count={count} estimate={18} epoch={`${wrapLogs}${lines.dropped}`} label={label}
                     follow={follow.value} onFollow={(on) => (follow.value = on)} control={(c) => (control.current = c)}

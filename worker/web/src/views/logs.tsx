@@ -1,9 +1,10 @@
 // The log of a run.
 
 import { useEffect, useState } from "preact/hooks";
-import { Badge, Blank, saveText } from "../parts/basics";
+import { errorText } from "../lib/api";
+import { Badge, Blank, Notice, saveBlob } from "../parts/basics";
 import type { Run } from "../protocol";
-import { RunLog } from "../stores/logs";
+import { RunLog, fetchLog } from "../stores/logs";
 import { LogList, NoLogs } from "./log-list";
 
 function State({ log }: { log: RunLog }) {
@@ -18,6 +19,8 @@ function State({ log }: { log: RunLog }) {
 
 export function LogsPane({ run }: { run: Run }) {
     const [log, setLog] = useState<RunLog | null>(null);
+    const [saving, setSaving] = useState(false);
+    const [unsaved, setUnsaved] = useState<string | null>(null);
     useEffect(() => {
         let opened: RunLog | null = null;
         // A tab that is only passed through opens nothing.
@@ -29,6 +32,16 @@ export function LogsPane({ run }: { run: Run }) {
     }, [run.id, run.source]);
     if (!log) return null;
     const empty = log.error.value ? <Blank tone="bad" title="The log cannot be read">{log.error.value}</Blank> : <NoLogs />;
-    return <LogList lines={log.lines} label="Logs" state={<State log={log} />} empty={empty}
-        onSave={() => saveText(`${run.id}.log`, `${log.lines.lines.join("\n")}\n`)} />;
+    const save = async () => {
+        setSaving(true);
+        try {
+            saveBlob(`${run.id}.log`, await fetchLog(run));
+            setUnsaved(null);
+        } catch (error) {
+            setUnsaved(errorText(error));
+        }
+        setSaving(false);
+    };
+    return <LogList lines={log.lines} label="Logs" state={<State log={log} />} empty={empty} saving={saving} onSave={() => void save()}
+        notice={unsaved && <Notice tone="bad">The log was not saved: {unsaved}</Notice>} />;
 }

@@ -82,10 +82,10 @@ function Filters() {
     );
 }
 
-function Head() {
+function Head({ gutter }: { gutter: number }) {
     const { sort, order } = listQuery.value;
     return (
-        <div class="run-row head" role="row">
+        <div class="run-row head" role="row" style={{ borderRight: `${gutter}px solid transparent` }}>
             {COLUMNS.map((column) => {
                 const on = column.sort === sort;
                 const next = on && order === "desc" ? "asc" : "desc";
@@ -114,6 +114,15 @@ function Row({ index }: { index: number }) {
 function Table({ count }: { count: number }) {
     const control = useRef<ListControl | null>(null);
     const root = () => control.current?.element() ?? null;
+    const [gutter, setGutter] = useState(0);
+    // The head ends where the rows end, with a scroll bar or without.
+    useEffect(() => {
+        const list = root();
+        if (!list) return;
+        const observer = new ResizeObserver(() => setGutter(list.offsetWidth - list.clientWidth));
+        observer.observe(list);
+        return () => observer.disconnect();
+    }, []);
     useEffect(() => {
         const step = (by: number) => {
             const links = [...(root()?.querySelectorAll<HTMLElement>("a.row-link") ?? [])];
@@ -130,7 +139,7 @@ function Table({ count }: { count: number }) {
     }, []);
     return (
         <div class="run-table" role="table" aria-label="Runs" aria-rowcount={count + 1}>
-            <Head />
+            <Head gutter={gutter} />
             <VirtualList className="run-rows" count={count} estimate={34} epoch={JSON.stringify(listQuery.value)} role="rowgroup" rowRole="row"
                 label="Runs" onRange={lookAt} control={(c) => (control.current = c)}
                 keyOf={(i) => rows.value[i]?.id ?? `gap${i}`} render={(i) => <Row index={i} />} />

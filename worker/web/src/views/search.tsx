@@ -39,14 +39,14 @@ export function SearchView() {
             </form>
             {error && <Notice tone="bad">{error}</Notice>}
             {asked && <p class="search-line dim" role="status">
-                {plural(hits.length, "hit")}{total > 0 && `; ${scanned} of ${plural(total, "run")} read`}{busy ? " …" : complete ? "" : ": the time or the number of hits ran out before all runs were read"}
+                {plural(hits.length, "hit")}{total > 0 && `; ${scanned} of ${plural(total, "run")} read`}{busy ? " …" : complete ? "" : scanned < total ? ": the time or the number of hits ran out before all runs were read" : "; of runs with many hits the first are shown"}
             </p>}
             <div class="search-results" tabIndex={0} role="region" aria-label="Results">
                 {!asked ? <Blank title="Search in what the agents said and did">Tool calls and their results included; newest runs first.</Blank>
                     : hits.length === 0 ? <Blank busy={busy} title={busy ? "Searching" : "Nothing found"} />
                     : byRun(hits).map((group) => (
                         <section key={group[0]!.id} class="search-run">
-                            <h2><a href={address(["runs", group[0]!.id])}>{group[0]!.taskId}</a> <span class="dim">{group[0]!.model} · {group[0]!.agent}</span></h2>
+                            <h2><a href={address(["runs", group[0]!.id])}>{group[0]!.taskId}</a> <span class="dim">{group[0]!.agent === "reference" ? "reference" : `${group[0]!.model} · ${group[0]!.agent}`}</span></h2>
                             <ul>{group.map((hit) => <li key={hit.seq}><a class="hit" href={address(["runs", hit.id, "dialog"], { e: hit.seq })}><span class="hit-type">{hit.type}</span><span class="hit-text"><Marked text={hit.excerpt} needle={asked} /></span></a></li>)}</ul>
                         </section>
                     ))}

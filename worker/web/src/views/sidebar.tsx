@@ -97,7 +97,7 @@ export function Sidebar({ open, onClose }: { open: boolean; onClose: () => void 
                 <Places />
                 {health.value?.terminalHint && !isHosted.value && <p class="side-hint">{health.value.terminalHint}</p>}
                 <h2 class="side-title">Open runs</h2>
-                {openIds.value.length + pending.length === 0 && known.value.size > 0 && <p class="side-empty">None yet. Runs you look at stay here.</p>}
+                {openIds.value.length + pending.length === 0 && <p class="side-empty">None yet. Runs you look at stay here.</p>}
                 <ul class="open-runs">
                     {!isHosted.value && pending.map((entry) => <LaunchItem key={entry.id} entry={entry} />)}
                     {openIds.value.map((id) => <RunItem key={id} id={id} onDetach={setDetaching} />)}
