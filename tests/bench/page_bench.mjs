@@ -82,12 +82,30 @@ async function dialog(context) {
     say({ scrollFrameMs: { p50: round(gaps.p50, 1), p95: round(gaps.p95, 1), worst: round(gaps.worst, 1) }, longestTaskMs: Math.max(0, ...(await page.evaluate(() => globalThis.seen.tasks))), rowsInPage: await page.locator(".entry").count() });
 }
 
-/** The same seconds in a tab that only waits: what the machine itself holds up. */
+/**
+ * The main thread's tasks of the next seconds by the CPU time they took: on a busy machine the
+ * clock mostly shows who else had the processor.
+ */
+async function taskTimes(page, ms) {
+    const session = await page.context().newCDPSession(page);
+    const mains = new Set(), tasks = [];
+    session.on("Tracing.dataCollected", ({ value }) => {
+        for (const event of value) {
+            if (event.ph === "M" && event.name === "thread_name" && event.args.name === "CrRendererMain") mains.add(`${event.pid}/${event.tid}`);
+            if (event.name.endsWith("RunTask") && event.tdur > 0) tasks.push({ thread: `${event.pid}/${event.tid}`, cpu: event.tdur / 1000, wall: event.dur / 1000 });
+        }
+    });
+    await session.send("Tracing.start", { categories: "disabled-by-default-devtools.timeline,__metadata", transferMode: "ReportEvents" });
+    await page.waitForTimeout(ms);
+    const done = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
+    await session.send("Tracing.end");
+    await done;
+    await session.detach();
+    const ours = tasks.filter((task) => mains.has(task.thread));
+    return { traced: ours.length, cpuLongestMs: round(Math.max(0, ...ours.map((t) => t.cpu)), 1), cpuOver50: ours.filter((t) => t.cpu > 50).length, clockOver50: ours.filter((t) => t.wall > 50).length };
+}
+
 async function logs(context) {
-    const peer = await context.newPage();
-    await peer.goto(new URL("assets/none", process.env.SSEBENCH_URL).href);
-    await peer.evaluate(WATCH);
-    await peer.evaluate(() => setInterval(() => { const until = performance.now() + 5; while (performance.now() < until); }, 16));
     const { page } = await openPage(context, href);
     await page.bringToFront();
     await page.locator(".log-line").first().waitFor({ timeout: 60_000 });
@@ -98,8 +116,9 @@ async function logs(context) {
         most = Math.max(most, rendererMB());
     }
     const tasks = await page.evaluate(() => globalThis.seen.tasks);
+    const traced = await taskTimes(page, Math.min(30_000, Number(seconds) * 1000));
     const lines = await page.locator(".logs .pane-tools .dim").first().textContent();
-    say({ lines, tasksOver50: tasks.length, longestTaskMs: Math.max(0, ...tasks), heapMB: await heapMB(page), rendererMostMB: Math.max(most, rendererMB()), peerTasksOver50: (await peer.evaluate(() => globalThis.seen.tasks)).length, peerLongestMs: Math.max(0, ...(await peer.evaluate(() => globalThis.seen.tasks))) });
+    say({ lines, rendererMostMB: most, heapMB: await heapMB(page), byTheClock: { over50: tasks.length, longestMs: Math.max(0, ...tasks) }, traced });
 }
 
 const { context, close } = await openBrowser();

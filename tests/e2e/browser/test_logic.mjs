@@ -68,10 +68,13 @@ test("a dialog counts each entry once and finishes tools in place", () => {
     assert.equal(dialog.rows[2].entry.status, "error");
     assert.deepEqual(dialog.rows[2].entry.args, { command: "ls" }, "the end takes the start's arguments");
     assert.equal(dialog.indexOf(4), 2);
+    assert.deepEqual(dialog.figures, { turns: 1, tools: 2, errors: 1, tokens: dialog.totals, durationMs: null });
+    dialog.add([{ seq: 8, type: "complete", status: "success", turns: 7, duration_ms: 9, total_tokens: { in: 50, out: 20 } }]);
+    assert.deepEqual(dialog.figures, { turns: 1, tools: 2, errors: 1, tokens: { in: 50, out: 20 }, durationMs: 9 }, "turns as their headings count them");
     assert.deepEqual(dialog.totals, { in: 5, out: 2, messages: 1, tools: 2, errors: 1 });
     for (const hostile of [null, 1, "x", {}, { seq: "1" }, { seq: NaN }, { seq: 9, type: "message", content: { a: 1 }, tokens: "x" }, { seq: 10, type: 5 }, { seq: 11, type: "tool", args: 7, result: [] }])
         assert.doesNotThrow(() => dialog.add([hostile]));
-    assert.equal(dialog.rows.length, 7, "what has a number is shown, the rest is not");
+    assert.equal(dialog.rows.length, 8, "what has a number is shown, the rest is not");
 });
 
 test("log lines show colours and drop everything that could act", () => {
@@ -80,6 +83,25 @@ test("log lines show colours and drop everything that could act", () => {
     for (const hostile of ["\x1b]52;c;aGk=\x07", "\x1b]0;title\x1b\\", "\x1bP+q\x1b\\", "\x1b[6n", "\x1b[200~", "\x1bc", "\x9b31m", "\x07", "\x00"])
         assert.doesNotMatch(plainText(`a${hostile}b`), /[\x00-\x1f\x7f-\x9f]/, JSON.stringify(hostile));
     assert.equal(plainText("a\x1b]52;c;aGk=\x07b"), "ab");
+});
+
+test("a log that never ends keeps its newest lines, and not more than fit", async () => {
+    Object.assign(globalThis, { document: { hidden: true, documentElement: { dataset: {} }, baseURI: "http://x/", addEventListener() {} }, location: new URL("http://x/"), addEventListener() {}, history: {}, matchMedia: () => ({ matches: false, addEventListener() {} }) });
+    const { Lines } = await load("../stores/logs");
+    const log = new Lines(), settled = () => new Promise((done) => setTimeout(done, 150));
+    for (let round = 0; round < 5; round++) {
+        for (let i = 0; i < 50_000; i++) log.push(`line ${round * 50_000 + i}`);
+        await settled();
+    }
+    assert.equal(log.total, 250_000);
+    assert.ok(log.lines.length <= 100_000 && log.lines.length > 80_000, `${log.lines.length} lines are kept`);
+    assert.equal(log.lines[0], `line ${log.dropped}`);
+    assert.equal(log.lines.at(-1), "line 249999");
+    const long = new Lines();
+    for (let i = 0; i < 60; i++) long.push("x".repeat(1_000_000));
+    await settled();
+    assert.ok(long.lines.reduce((n, line) => n + line.length, 0) <= 20_000_000, "long lines count by their length");
+    assert.equal(long.total, 60);
 });
 
 test("rates", () => {
@@ -105,6 +127,11 @@ test("a stream of entries is read whole, wherever it is cut", async () => {
         assert.deepEqual(got, entries, `pieces of ${size}`);
         assert.equal(rest.truncated, true);
     }
+    const other = Array.from({ length: 3000 }, (_, i) => ({ ts: "", seq: i, args: [{ a: 1 }, { b: "},{" }], result: "y".repeat(90) }));
+    const pieces = [];
+    for await (const piece of readEntries(new Response(JSON.stringify({ entries: other })))) pieces.push(piece.entries);
+    assert.deepEqual(pieces.flat(), other);
+    assert.ok(pieces.length > 1, "keys in another order do not make it one piece");
     await assert.rejects(async () => { for await (const _ of readEntries(new Response('{"error":"x"}'))); });
 });
 

@@ -41,6 +41,9 @@ function wholeEntries(text: string): { entries: unknown[]; used: number } | null
     return null;
 }
 
+/** Lets the browser draw: what has arrived already would else be read in one long task. */
+const turn = () => new Promise((done) => setTimeout(done));
+
 /** The start of the list in the head of the document, or -1. */
 function listStart(text: string): number {
     const match = /^\s*\{\s*"entries"\s*:\s*\[/.exec(text);
@@ -68,6 +71,7 @@ export async function* readEntries(response: Response): AsyncGenerator<Piece> {
         if (!whole) continue;
         text = text.slice(whole.used);
         yield { entries: whole.entries, rest: {} };
+        await turn();
     }
     const last: unknown = JSON.parse(inList ? `{"entries":[${text}` : text);
     if (!isRecord(last) || !Array.isArray(last.entries)) throw new Error("The server's answer is not as expected (answer.entries)");

@@ -7,10 +7,12 @@ import type { LogMessage, Run } from "../protocol";
 import { LOG_MESSAGE } from "../protocol";
 
 /** Beyond these the oldest lines are dropped from the page; the server's file has all (fetchLog). */
-const MAX_LINES = 200_000;
-const MAX_CHARACTERS = 40_000_000;
+const MAX_LINES = 100_000;
+const MAX_CHARACTERS = 20_000_000;
 /** Dropped in blocks, so that dropping stays cheap. */
 const DROP_LINES = 10_000;
+/** A log that runs is drawn no more often than eyes can tell. */
+const FLUSH_MS = 100;
 
 export type LogState = "connecting" | "streaming" | "ended" | "error" | "interrupted";
 
@@ -22,12 +24,14 @@ export class Lines {
     private characters = 0;
     private waiting: string[] = [];
     private scheduled = false;
+    private flushed = -FLUSH_MS;
 
     push(line: string): void {
         this.waiting.push(line);
         if (this.scheduled) return;
         this.scheduled = true;
-        if (document.hidden) setTimeout(this.flush, 200);
+        const rest = this.flushed + FLUSH_MS - performance.now();
+        if (rest > 0 || document.hidden) setTimeout(this.flush, Math.max(rest, 0));
         else requestAnimationFrame(this.flush);
     }
 
@@ -45,6 +49,7 @@ export class Lines {
 
     private readonly flush = (): void => {
         this.scheduled = false;
+        this.flushed = performance.now();
         for (const line of this.waiting) {
             this.lines.push(line);
             this.characters += line.length;
