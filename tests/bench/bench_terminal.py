@@ -67,6 +67,10 @@ class Client:
             struct.pack("!BH", 0xfe, len(data))
         self.sock.sendall(b"\x82" + size + mask + data)
 
+    def pong(self):
+        """A sign of life, for who does not read and so sees no ping."""
+        self.sock.sendall(b"\x8a\x80\0\0\0\0")
+
     def until(self, mark):
         seen = b""
         while mark not in seen:
@@ -258,10 +262,15 @@ def bench_idle(subjects):
             for n in range(1, (IDLE + 11) // 12):
                 s.add_run("bench-%d" % n)
         before = [process.rss_kib(p) for p in s.pids()]
-        clients = [s.client("bench-%d" % (n // 12)) for n in range(IDLE)]
-        for c in clients:
-            c.send(b"echo up-$((1+1))\n")
-            c.until(b"up-2")
+        clients, told = [], time.monotonic()
+        for n in range(IDLE):
+            clients.append(s.client("bench-%d" % (n // 12)))
+            clients[-1].send(b"echo up-$((1+1))\n")
+            clients[-1].until(b"up-2")
+            if time.monotonic() - told > 10:
+                for c in clients:
+                    c.pong()
+                told = time.monotonic()
         time.sleep(1)
         grown = [(process.rss_kib(p) - b) / IDLE for p, b in zip(s.pids(), before)]
         shells = [pss_kib(p) for p in s.shells()]
