@@ -49,7 +49,7 @@ export const openBrowser = (options = {}) => (FIREFOX ? startFirefox : startChro
 export function complaints(page) {
     const list = [];
     // A socket that is left while it connects is an error to Firefox, as is one of a server that goes.
-    page.on("pageerror", (error) => /establish a connection/.test(error.message) || list.push(`error: ${error.message}`));
+    page.on("pageerror", (error) => /establish a connection|was interrupted while the page was loading/.test(error.message) || list.push(`error: ${error.message}`));
     page.on("console", (message) => {
         if (message.type() === "error" && /Content Security Policy|TrustedHTML|Uncaught/.test(message.text())) list.push(message.text());
     });
