@@ -119,6 +119,7 @@ read_settings(void)
         account_choose(&settings, &account, error) != 0)
         refuse();
     settings.kept_token = takeover.kept_token;
+    settings.tokens_given |= takeover.tokens_there != 0;
 }
 
 /* What the program before this one left: `text` is the number of its descriptor. */
@@ -160,7 +161,13 @@ run_check_takeover(const char *text)
         settings_refuse(error, "The programs of the server are not where they belong.");
         refuse();
     }
-    return run_check();
+    run_check();
+    if (takeover.tokens_there && !settings.tokens_there) {
+        settings_refuse(error, "%s is gone. Revoke tokens with: ssebench-webui token revoke NAME",
+                        settings_show(settings.tokens_file));
+        refuse();
+    }
+    return 0;
 }
 
 static int

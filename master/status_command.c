@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,6 +83,29 @@ is_newer(const struct report *r, unsigned long long asked)
     return number(r, "asked") > asked && number(r, "end") == number(r, "asked");
 }
 
+/* Who has the file locked? */
+static bool
+find_holder(int fd, struct flock *ret)
+{
+    *ret = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_GETLK, ret) == 0;
+}
+
+/* To the holder and nobody else: the signal would end most programs, and by now its number may
+ * be another's, to which we, as root, may send anything. */
+static bool
+signal_holder(pid_t pid, int fd)
+{
+    int process = pidfd_open(pid, 0);
+    struct flock lock;
+    bool sent = process >= 0 && find_holder(fd, &lock) && lock.l_type != F_UNLCK &&
+                lock.l_pid == pid && pidfd_send_signal(process, SIGUSR1, NULL, 0) == 0;
+
+    if (process >= 0)
+        close(process);
+    return sent;
+}
+
 /* True: `ret` is what it says now. False: it may not be asked, or does not answer. */
 static bool
 ask(pid_t pid, int fd, struct report *ret)
@@ -90,7 +114,7 @@ ask(pid_t pid, int fd, struct report *ret)
 
     read_report(fd, ret);
     before = number(ret, "asked");
-    if (pid <= 0 || kill(pid, SIGUSR1) != 0)
+    if (pid <= 0 || !signal_holder(pid, fd))
         return false;
     for (int ms = 0; ms < WAIT_MS; ms += PAUSE_MS, usleep(PAUSE_MS * 1000)) {
         read_report(fd, ret);
@@ -144,12 +168,12 @@ show_text(const struct report *r, pid_t pid, bool fresh)
 static void
 look_at(int dir, const char *name)
 {
-    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct report report;
+    struct flock lock;
     bool fresh;
 
-    if (fd < 0 || fcntl(fd, F_GETLK, &lock) != 0) {
+    if (fd < 0 || !find_holder(fd, &lock)) {
         seen.n_unknown += fd >= 0 || errno != ENOENT;
     } else if (lock.l_type == F_UNLCK) {
         if (!seen.json)
@@ -173,9 +197,11 @@ look_into(const char *state_dir)
     char path[HANDOFF_PATH + sizeof(STATUS_DIR) + 1];
     struct dirent *e;
     DIR *dir;
+    int fd;
 
     snprintf(path, sizeof(path), "%s/" STATUS_DIR, state_dir);
-    dir = opendir(path);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (dir == NULL && errno != ENOENT) {
         fprintf(stderr, "[Server] %s cannot be read: %s. Ask as the server's account, or as "
                         "root.\n",

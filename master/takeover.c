@@ -20,6 +20,7 @@ takeover_seal(const struct handover *h, const struct listeners *l, bool kept_tok
     t.version = TAKEOVER_VERSION;
     t.inherited = l->inherited;
     t.kept_token = kept_token;
+    t.tokens_there = h->tokens_there;
     t.unix_dev = l->unix_dev;
     t.unix_ino = l->unix_ino;
     if (kept_token)

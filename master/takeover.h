@@ -21,7 +21,8 @@ struct takeover {
     uint32_t n_children;
     uint8_t inherited;  /* the listeners were systemd's */
     uint8_t kept_token; /* of SSEBENCH_WEBUI_TOKEN: known by its proof only */
-    uint8_t reserved[2];
+    uint8_t tokens_there; /* the tokens file was read: its absence opens nothing */
+    uint8_t reserved;
     uint64_t unix_dev, unix_ino;
     int32_t listeners[HANDOFF_LISTENERS];
     uint8_t token_proof[32];

@@ -17,7 +17,7 @@
 
 static char error[SETTINGS_ERROR_SIZE];
 static struct settings settings; /* large: not on the stack */
-static struct tokens_store store = {.dir = -1};
+static struct tokens_store store = {.dir = -1, .lock = -1};
 
 static const char *
 lookup(const char *name)
@@ -45,7 +45,7 @@ usage(void)
 }
 
 static int
-open_store(void)
+open_store(bool to_change)
 {
     int status = settings_locate(lookup, &settings, error);
 
@@ -54,7 +54,7 @@ open_store(void)
                                strlen(settings.state_dir)) == 0 &&
         !settings.tokens_given && access(settings.state_dir, F_OK) != 0)
         status = settings_make_state_dir(&settings, geteuid(), getegid(), error);
-    return status == 0 ? tokens_store_open(settings.tokens_file, &store, error) : status;
+    return status == 0 ? tokens_store_open(settings.tokens_file, to_change, &store, error) : status;
 }
 
 static void
@@ -172,7 +172,7 @@ add(int argc, char **argv)
     if (make_secret(secret) != 0)
         return fail();
     hash_sha256(secret, strlen(secret), entry.digest);
-    if (open_store() != 0 || append(&entry) != 0)
+    if (open_store(true) != 0 || append(&entry) != 0)
         return fail();
     if (entry.expires_s != 0)
         policy_token_time(entry.expires_s, expires);
@@ -191,7 +191,7 @@ list(void)
 {
     int64_t now_s = time(NULL);
 
-    if (open_store() != 0)
+    if (open_store(false) != 0)
         return fail();
     if (store.list.n > 0)
         printf("%-32s %-8s %-20s %s\n", "NAME", "ROLE", "CREATED", "EXPIRES");
@@ -233,7 +233,7 @@ revoke_named(const char *name)
 {
     static char text[sizeof(store.text)];
 
-    if (open_store() != 0)
+    if (open_store(true) != 0)
         return fail();
     if (policy_token_find(&store.list, name) == NULL) {
         settings_refuse(error, "There is no token %s in %.500s. `token list` shows those there are.",

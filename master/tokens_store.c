@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define TEMPORARY ".tokens.new" /* under the lock there is but one */
+#define LOCK ".tokens.lock"      /* stays: who waits holds it open */
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_US 100000
 
@@ -20,18 +21,37 @@ fail(const struct tokens_store *store, char *error, const char *what)
                            strerror(errno));
 }
 
+/* A file that only who may write here can open: whoever could lock what others read as well, the
+ * directory or the tokens, could keep a token from being revoked. A new one belongs to whom the
+ * directory belongs to; one that is there is never given away. */
+static int
+open_lock(const struct tokens_store *store)
+{
+    const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int fd = openat(store->dir, LOCK, flags | O_CREAT | O_EXCL, 0600);
+
+    if (fd >= 0 && geteuid() == 0 && fchown(fd, store->uid, store->gid) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd >= 0 || errno != EEXIST ? fd : openat(store->dir, LOCK, flags);
+}
+
 static int
 lock(struct tokens_store *store, char *error)
 {
+    store->lock = open_lock(store);
+    if (store->lock < 0)
+        return fail(store, error, LOCK " beside it cannot be opened");
     for (int i = 0; i < LOCK_TRIES; i++, usleep(LOCK_PAUSE_US)) {
-        if (flock(store->dir, LOCK_EX | LOCK_NB) == 0)
+        if (flock(store->lock, LOCK_EX | LOCK_NB) == 0)
             return 0;
         if (errno != EWOULDBLOCK)
-            return fail(store, error, "its directory cannot be locked");
+            return fail(store, error, LOCK " beside it cannot be locked");
     }
     return settings_refuse(error,
-                           "%s: another program has held the lock of its directory for 10 "
-                           "seconds. Wait for the other `token` command, then try again.",
+                           "%s: another program has held the lock beside it for 10 seconds. "
+                           "Wait for the other `token` command, then try again.",
                            settings_show(store->path));
 }
 
@@ -97,13 +117,14 @@ read_file(struct tokens_store *store, char *error)
 }
 
 int
-tokens_store_open(const char *path, struct tokens_store *ret,
+tokens_store_open(const char *path, bool to_change, struct tokens_store *ret,
                   char ret_error[SETTINGS_ERROR_SIZE])
 {
     char folder[HANDOFF_PATH];
     int status;
 
     memset(ret, 0, sizeof(*ret));
+    ret->lock = -1;
     ret->path = path;
     ret->name = strrchr(path, '/') + 1;
     strcpy(folder, path);
@@ -113,9 +134,9 @@ tokens_store_open(const char *path, struct tokens_store *ret,
                                "%s: its directory cannot be opened: %s. Make it, or set "
                                "SSEBENCH_WEBUI_TOKENS as the server has it.",
                                settings_show(path), strerror(errno));
-    status = lock(ret, ret_error);
-    if (status == 0)
-        status = take_directory(ret, ret_error);
+    status = take_directory(ret, ret_error);
+    if (status == 0 && to_change)
+        status = lock(ret, ret_error);
     return status == 0 ? read_file(ret, ret_error) : status;
 }
 
@@ -123,8 +144,10 @@ void
 tokens_store_close(struct tokens_store *store)
 {
     if (store->dir >= 0)
-        close(store->dir); /* and the lock goes */
-    store->dir = -1;
+        close(store->dir);
+    if (store->lock >= 0)
+        close(store->lock);
+    store->dir = store->lock = -1;
 }
 
 static int

@@ -10,7 +10,8 @@
 #include "master/settings.h"
 
 struct tokens_store {
-    int dir;             /* locked while it is open */
+    int dir;
+    int lock;            /* -1: not locked */
     const char *path;    /* borrowed */
     const char *name;    /* its last part */
     bool there;
@@ -22,8 +23,9 @@ struct tokens_store {
     char text[POLICY_TOKEN_LIST_MAX + 1];
 };
 
-/* Lock and read. 0; -EINVAL with `ret_error`. Close it in both cases. */
-int tokens_store_open(const char *path, struct tokens_store *ret,
+/* Read, and lock first when it is to be changed. 0; -EINVAL with `ret_error`. Close it in both
+ * cases. */
+int tokens_store_open(const char *path, bool to_change, struct tokens_store *ret,
                       char ret_error[SETTINGS_ERROR_SIZE]);
 void tokens_store_close(struct tokens_store *store);
 

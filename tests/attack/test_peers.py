@@ -3,6 +3,7 @@ terminal, below a keeper. It is trusted with the account's rights, and with noth
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -93,3 +94,56 @@ def test_the_server_is_closed_to_it(captives, kind):
     assert {name.split()[0] for name in reads} == {
         "ssebench-webui", "ssebench-webui-worker", "ssebench-webui-broker"}
     assert not {name: r for name, r in reads.items() if r not in ("EACCES", "EPERM")}
+
+
+# Asks for new processes, and tries all of them from their first moment on.
+HASTY = """
+import os, signal, sys, time
+master, old, seen, got = int(sys.argv[1]), set(sys.argv[2:]), set(), []
+end = time.monotonic() + 30
+os.kill(master, signal.SIGUSR2)
+while time.monotonic() < end:
+    try:
+        with open("/proc/%d/task/%d/children" % (master, master)) as f:
+            found = [p for p in f.read().split() if p not in old]
+    except OSError:
+        found = []
+    for pid in [str(master)] + found:
+        for what in ("mem", "environ", "fd/4"):
+            try:
+                os.close(os.open("/proc/%s/%s" % (pid, what), os.O_RDONLY))
+                got.append((pid, what))
+            except OSError:
+                pass
+    if not seen.issuperset(found):
+        seen.update(found)
+        end = min(end, time.monotonic() + 5)
+    if len(seen) >= 3:
+        end = min(end, time.monotonic() + 0.5)
+print(len(seen) >= 3, got)
+"""
+
+
+def test_no_moment_in_which_it_is_open():
+    """Nor one that has only just begun, if the programs have the mode that they are installed with:
+    a descriptor of its memory would serve for as long as it lives."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to act as another account")
+    place = harness.Place()
+    place.give_to(UID, UID)
+    program, _ = harness.programs_for(place, UID)
+    top = os.path.dirname(program)
+    for role in (".", "worker", "broker"):
+        for name in os.listdir(os.path.join(top, role)):
+            if name.startswith("ssebench-webui"):
+                os.chmod(os.path.join(top, role, name), 0o711)
+    server = harness.Server(place, uid=UID)
+    try:
+        old = [str(p) for p in process.children(server.pid)]
+        p = subprocess.run(["/usr/bin/python3", "-c", HASTY, str(server.pid), *old], user=UID,
+                           group=UID, extra_groups=[], capture_output=True, text=True, timeout=60)
+        assert p.stdout == "True []\n", p
+    finally:
+        ended = server.stop()
+        place.close()
+    assert ended == 0, server.log[-2000:]

@@ -62,6 +62,13 @@ def test_installed_server_runs(installed, start, monkeypatch):
         assert os.readlink("/proc/%d/exe" % pid).startswith(str(installed)), pid
 
 
+def test_programs_are_not_to_be_read(installed):
+    """tests/attack/test_peers.py says what that is good for."""
+    programs = [installed / "bin/ssebench-webui", *files(installed / "libexec", "ssebench-webui-*")]
+    assert len(programs) == 6
+    assert {p: oct(p.stat().st_mode & 0o777) for p in programs} == {p: "0o711" for p in programs}
+
+
 @pytest.mark.parametrize("section", ["1", "8"])
 def test_manual_lists_every_setting_and_command(installed, section):
     page, = files(installed, "ssebench-webui.%s*" % section)

@@ -126,3 +126,23 @@ def test_a_file_names_nobody(start, place):
     finally:
         victim.kill()
         victim.wait(20)
+
+
+def test_no_link_leads_to_other_processes(place):
+    """Who owns the state directory must not have root signal what it names."""
+    elsewhere = os.path.join(place.top, "elsewhere")
+    os.mkdir(elsewhere)
+    os.makedirs(place.state, 0o700)
+    os.symlink(elsewhere, os.path.join(place.state, "servers"))
+    hold = ("import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); "
+            "print('held', flush=True); time.sleep(60)")
+    holder = subprocess.Popen(["/usr/bin/python3", "-c", hold, os.path.join(elsewhere, "1")],
+                              stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        assert ask(place).returncode == 4
+        assert holder.poll() is None
+    finally:
+        holder.kill()
+        holder.wait(20)
+        holder.stdout.close()

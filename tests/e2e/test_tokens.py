@@ -1,6 +1,7 @@
 """Named tokens: who may do what on every route, how they are made, and how they end."""
 import calendar
 import datetime
+import fcntl
 import itertools
 import json
 import os
@@ -301,6 +302,35 @@ def test_add_list_revoke(place):
         assert [line.split()[0] for line in f] == ["#", "#", "bob", "#"], "comments stay"
 
 
+def test_nobody_who_only_reads_can_keep_a_token(place):
+    """The server's group may read root's folder and file; with a lock on either it could stop a
+    token from being revoked."""
+    add(place, "alice", "full")
+    held = [os.open(path, os.O_RDONLY) for path in (place.state, path_of(place))]
+    try:
+        for fd in held:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        cli(place, "revoke", "alice")
+    finally:
+        for fd in held:
+            os.close(fd)
+    lock = os.stat(os.path.join(place.state, ".tokens.lock"))
+    assert stat.S_IMODE(lock.st_mode) == 0o600
+
+
+def test_one_change_at_a_time(place):
+    add(place, "alice", "full")
+    with open(os.path.join(place.state, ".tokens.lock"), "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        p = subprocess.Popen([harness.SERVER, "token", "revoke", "alice"], env=place.env(),
+                             stderr=subprocess.DEVNULL)
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(0.5)
+        assert "alice" in cli(place, "list")
+    assert p.wait(20) == 0
+    assert "alice" not in cli(place, "list")
+
+
 WRONG_CALLS = [
     (["add", "bob", "--role", "full"], 1, "revoke bob"),
     (["add", "token", "--role", "full"], 1, "SSEBENCH_WEBUI_TOKEN"),
@@ -332,7 +362,7 @@ def test_at_once_and_to_the_limit(place):
     assert all(p.returncode == 0 for p in running) and len(set(made)) == 63
     assert len(cli(place, "list").splitlines()) == 65
     assert "limit" in cli(place, "add", "more", "--role", "view", status=1)
-    assert os.listdir(place.state) == ["tokens"], "nothing is left beside it"
+    assert sorted(os.listdir(place.state)) == [".tokens.lock", "tokens"], "nothing else is left"
 
 
 def test_a_link_is_not_written_through(place):

@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
 
@@ -125,6 +126,21 @@ def test_launch_and_sockets(start, place):
     process.wait_for(lambda: sum("Listening" in x for x in server.out) == 2, 60, "the new program")
     process.wait_for(lambda: [l["status"] for l in known(server)] == ["running"], 60, "the run")
     assert len(place.vectors("run ")) == 1
+
+
+def test_a_tokens_file_that_went_away_opens_nothing(start, place):
+    """Neither a reload nor the next program takes its absence for a server without tokens."""
+    subprocess.run([harness.SERVER, "token", "add", "alice", "--role", "view"], env=place.env(),
+                   check=True, capture_output=True, timeout=60)
+    server = start()
+    os.rename(os.path.join(place.state, "tokens"), os.path.join(place.state, "away"))
+    server.process.send_signal(signal.SIGUSR2)
+    process.wait_for(lambda: "upgrade-refused" in server.log and "is gone" in server.log,
+                     what="the refusal")
+    assert server.get("/api/health").status == 401
+    os.rename(os.path.join(place.state, "away"), os.path.join(place.state, "tokens"))
+    upgrade(server)
+    assert server.get("/api/health").status == 401
 
 
 def test_no_line_is_lost(start, place):
