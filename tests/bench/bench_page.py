@@ -64,8 +64,8 @@ def long_dialog(path):
                      "content": pad} if seq % 7 == 0 else {
                 "seq": seq, "ts": ts, "type": "tool", "tool_id": "t%d" % ((seq - seq % 7) + (
                     seq % 7 - 1) // 2), "name": "Bash",
-                "status": "running" if seq % 2 else "success", "result": pad[:90]}
-            f.write(json.dumps(entry) + "\n")
+                "status": "running" if seq % 2 else "success", "result": pad[:40]}
+            f.write(json.dumps(entry, separators=(",", ":")) + "\n")
         f.write(json.dumps({"seq": ENTRIES, "ts": ts, "type": "complete", "status": "success",
                             "turns": 1, "duration_ms": 1,
                             "total_tokens": {"in": 1, "out": 1}}) + "\n")

@@ -73,7 +73,8 @@ async function dialog(context) {
     await page.locator(".entry").first().waitFor({ timeout: 120_000 });
     const first = performance.now() - start;
     const inPage = await page.evaluate(() => performance.now());
-    await page.getByText("Session complete").waitFor({ timeout: 300_000 });
+    await page.waitForFunction(() => performance.getEntriesByType("resource").some((r) => r.name.endsWith("/agent/dialog") && r.responseEnd > 0), null, { timeout: 300_000 });
+    await page.getByText("Session complete").waitFor();
     const all = performance.now() - start;
     const tasks = await page.evaluate(() => globalThis.seen.tasks);
     say({ firstScreenMs: round(Math.min(first, inPage)), wholeMs: round(all), longTasks: tasks.length, longestTaskMs: Math.max(0, ...tasks), heapMB: await heapMB(page), rendererMB: rendererMB() });

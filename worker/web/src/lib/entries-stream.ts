@@ -7,14 +7,8 @@ import { isRecord } from "./shape";
 const FIRST_PIECE = 64 * 1024;
 const PIECE = 512 * 1024;
 
-/**
- * Where one entry ends and the next begins. Inside a JSON string its quotes would be escaped,
- * so this stands between objects only; between nested ones too, which parsing then shows.
- */
-const BETWEEN = '},{"seq":';
-/** The same when an agent writes its keys in another order. */
-const BETWEEN_ANY = '},{"';
-const TRIES = 4;
+/** The server writes an entry a line, and JSON has no bare line feed inside a string. */
+const BETWEEN = ",\n";
 
 export interface Piece {
     readonly entries: readonly unknown[];
@@ -22,23 +16,10 @@ export interface Piece {
     readonly rest: Readonly<Record<string, unknown>>;
 }
 
-function parseList(text: string): unknown[] | null {
-    try {
-        return JSON.parse(`[${text}]`) as unknown[];
-    } catch {
-        return null;
-    }
-}
-
 /** The whole entries at the head of `text`, and how many characters they take; null: none yet. */
 function wholeEntries(text: string): { entries: unknown[]; used: number } | null {
-    const cuts = [text.lastIndexOf(BETWEEN)];
-    for (let at = text.length; cuts.length <= TRIES && at > 0;) cuts.push((at = text.lastIndexOf(BETWEEN_ANY, at - 1)));
-    for (const cut of cuts) {
-        const entries = cut < 0 ? null : parseList(text.slice(0, cut + 1));
-        if (entries) return { entries, used: cut + 2 };
-    }
-    return null;
+    const cut = text.lastIndexOf(BETWEEN);
+    return cut < 0 ? null : { entries: JSON.parse(`[${text.slice(0, cut)}]`) as unknown[], used: cut + BETWEEN.length };
 }
 
 /** Lets the browser draw: what has arrived already would else be read in one long task. */
