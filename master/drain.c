@@ -49,13 +49,13 @@ handle_kill(uint32_t number)
 }
 
 static void
-kill_them(bool brokers, bool workers)
+kill_them(bool brokers, bool workers, const char *event)
 {
     for (uint32_t i = 0; i < drain.n; i++) {
         struct child *c = &drain.children[i];
 
         if (c->pid > 0 && (c->role == CHILD_BROKER ? brokers : workers)) {
-            log_event(LOG_LEVEL_WARNING, "drain-slow", "child=%s action=kill", c->name);
+            log_event(LOG_LEVEL_WARNING, event, "child=%s action=kill", c->name);
             kill(c->pid, SIGKILL);
         }
     }
@@ -64,13 +64,13 @@ kill_them(bool brokers, bool workers)
 static void
 on_broker_limit(int fd, short what, void *arg)
 {
-    kill_them(true, false);
+    kill_them(true, false, "drain-slow");
 }
 
 static void
 on_worker_limit(int fd, short what, void *arg)
 {
-    kill_them(false, true);
+    kill_them(false, true, "drain-slow");
 }
 
 static int
@@ -159,7 +159,13 @@ drain_stop(void)
 }
 
 void
+drain_cut(void)
+{
+    kill_them(false, true, "drain-cut");
+}
+
+void
 drain_kill(void)
 {
-    kill_them(true, true);
+    kill_them(true, true, "drain-slow");
 }

@@ -17,6 +17,9 @@ bool drain_take_end(pid_t pid, int status);
 /* Are there any left? */
 bool drain_under_way(void);
 
+/* A token was revoked: the workers end at once, whatever they are at. */
+void drain_cut(void);
+
 /* The server stops: no time for them either. */
 void drain_stop(void);
 void drain_kill(void);

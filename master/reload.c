@@ -83,12 +83,35 @@ how(bool changed)
     return changed ? "changed" : "same";
 }
 
-void
+/* Does one of those that were in force stand there no more, or not as it did? */
+static bool
+any_gone(const struct broker_config *before, const struct broker_config *now)
+{
+    for (uint32_t i = 0; i < before->n_tokens; i++) {
+        uint32_t k = 0;
+
+        while (k < now->n_tokens &&
+               memcmp(&before->tokens[i], &now->tokens[k], sizeof(now->tokens[k])) != 0)
+            k++;
+        if (k == now->n_tokens)
+            return true;
+    }
+    return before->has_token != now->has_token;
+}
+
+bool
 reload_files(const struct settings *s, struct handover *h)
 {
-    bool single = reload_single(s, h), named = reload_tokens(s, h);
-    bool origins = reload_origins(s, h);
+    static struct broker_config before; /* large: not on the stack */
+    bool single, named, origins, gone;
 
+    before = h->broker;
+    single = reload_single(s, h);
+    named = reload_tokens(s, h);
+    origins = reload_origins(s, h);
+    gone = any_gone(&before, &h->broker);
+    explicit_bzero(&before, sizeof(before));
     log_event(LOG_LEVEL_INFO, "reloaded", "token=%s tokens=%s origins=%s", how(single),
               how(named), how(origins));
+    return gone;
 }

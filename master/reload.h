@@ -5,7 +5,8 @@
 #include "master/handover.h"
 
 /* Read the token file, the tokens file and the file of origins again into what the children are
- * told. One that is bad changes nothing: its old content stays in force, and the log says why. */
-void reload_files(const struct settings *s, struct handover *h);
+ * told. One that is bad changes nothing: its old content stays in force, and the log says why. True:
+ * what let somebody in until now does so no more, or not as it did. */
+bool reload_files(const struct settings *s, struct handover *h);
 
 #endif

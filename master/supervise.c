@@ -379,7 +379,8 @@ handle_sighup(int fd, short what, void *arg)
     if (is_stopping())
         return;
     notify_reloading();
-    reload_files(sup.settings, sup.handover);
+    if (reload_files(sup.settings, sup.handover) && drain_under_way())
+        drain_cut(); /* they know other numbers, and cannot be told which token went */
     sup.reloading = true;
     if (broker()->pid == 0) { /* the next one starts with it */
         reload_workers();

@@ -143,6 +143,39 @@ def test_a_tokens_file_that_went_away_opens_nothing(start, place):
     assert server.get("/api/health").status == 401
 
 
+def test_a_revoked_token_ends_in_the_program_before_too(start, place):
+    """Its workers know tokens by other numbers; what they are still at does not outlive one."""
+    def token(*argv):
+        return subprocess.run([harness.SERVER, "token", *argv], env=place.env(), check=True,
+                              capture_output=True, text=True, timeout=60).stdout.strip()
+    bearers = [("Authorization", "Bearer " + token("add", name, "--role", "operate"))
+               for name in ("stays", "goes")]
+    server = start()
+    body = json.dumps(launch_help.body("tinyjson-overflow-12", model="no-such")).encode()
+    for name, ends in (("later", False), ("goes", True)):
+        whole = head("POST", "/api/launch", [("Host", server.host), bearers[1]], body)
+        n = sum("Listening" in x for x in server.out)
+        with Connection(server.address, 60) as slow:
+            slow.send(whole[:-10])
+            time.sleep(0.3)
+            server.process.send_signal(signal.SIGUSR2)
+            process.wait_for(lambda: sum("Listening" in x for x in server.out) > n, 60, "the next")
+            if ends:
+                token("revoke", name)
+            else:
+                token("add", name, "--role", "view")
+            told = server.log.count("reload-told")
+            server.process.send_signal(signal.SIGHUP)
+            process.wait_for(lambda: server.log.count("reload-told") > told, what="the reload")
+            if ends:
+                assert slow.is_closed()
+            else:
+                slow.send(whole[-10:])
+                assert slow.response("POST").status in (400, 503)
+        process.wait_for(lambda: len(process.children(server.pid)) == 3, 60, "the old to end")
+    assert "drain-cut" in server.log and server.get("/api/health", dict(bearers[:1])).status == 200
+
+
 def test_no_line_is_lost(start, place):
     """Numbered lines of a launch over two exchanges: on disk, by HTTP and on a page none is missing."""
     stage = launch_help.Stage(place)
