@@ -11,3 +11,4 @@ _spec.loader.exec_module(_e2e)
 
 place, start, shared, guarded = _e2e.place, _e2e.start, _e2e.shared, _e2e.guarded
 pytest_configure, pytest_runtest_setup = _e2e.pytest_configure, _e2e.pytest_runtest_setup
+built_with_sanitizer = _e2e.built_with_sanitizer
