@@ -185,8 +185,9 @@ run_option(const char *option)
         return run_check();
     else {
         fprintf(stderr,
-                "[Server] Unknown option. All settings come from the environment; "
-                "ssebench-webui --help lists them.\n");
+                "[Server] Unknown option %s. All settings come from the environment; "
+                "ssebench-webui --help lists them.\n",
+                option);
         return 1;
     }
     return 0;

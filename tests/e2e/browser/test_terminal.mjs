@@ -41,6 +41,14 @@ test("typing, and the same shell after a reload", async (t) => {
 /** The rows of the visible screen, and where the cursor stands, as xterm.js has them. */
 const rows = (page) => page.evaluate(() => [...document.querySelectorAll(".xterm-accessibility-tree > div")].map((row) => row.textContent.replace(/\u00a0/g, " ").trimEnd()));
 
+test("the last row is whole at any height", async (t) => {
+    const { page } = await openTerminal(t);
+    for (let height = 816; height >= 800; height -= 4) {
+        await page.setViewportSize({ width: 1280, height });
+        await page.waitForFunction((h) => innerHeight === h && document.querySelector(".xterm-screen").getBoundingClientRect().bottom <= document.querySelector(".terminal-place").getBoundingClientRect().bottom, height);
+    }
+});
+
 test("after resizes a reload shows the same screen", async (t) => {
     const { page, wrong } = await openTerminal(t);
     await page.keyboard.type("PS1='> '; clear\n");

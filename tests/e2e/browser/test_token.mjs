@@ -8,6 +8,8 @@ test("the token prompt", async (t) => {
     const { context, close } = await openBrowser();
     t.after(close);
     const { page, wrong } = await openPage(context, "", { token: "" });
+    const refused = [];
+    page.on("response", (response) => response.status() === 401 && refused.push(new URL(response.url()).pathname));
     const field = page.getByLabel("Access token");
     await field.waitFor();
     await shots(page, "token");
@@ -23,6 +25,7 @@ test("the token prompt", async (t) => {
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     await page.getByRole("row").nth(1).waitFor();
+    assert.deepEqual(refused.filter((path) => !path.endsWith("/health")), [], "no view asks behind the first prompt");
     assert.equal(await page.evaluate(() => sessionStorage.getItem("ssebench-webui-token")), TOKEN);
     assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes(sessionStorage.getItem("ssebench-webui-token"))), false, "the token is in no other storage");
     assert.ok(!page.url().includes(TOKEN), "the token is not in the address");

@@ -1,7 +1,7 @@
 // The run list: the filter stands in the address, pages of rows come as they are looked at.
 
 import { computed, signal } from "@preact/signals";
-import { ApiError, errorText, getDocument } from "../lib/api";
+import { ApiError, errorText, getDocument, locked } from "../lib/api";
 import { route, setQuery } from "../lib/route";
 import type { Run, RunList } from "../protocol";
 import { ONE_RUN, RUN_LIST } from "../protocol";
@@ -165,7 +165,7 @@ export function lookAt(first: number, last: number): void {
 /** Keep the list fresh while somebody looks at it; returns how to stop. */
 export function watchRuns(): () => void {
     const stopEffect = listQuery.subscribe(() => void loadRuns());
-    const timer = setInterval(() => document.hidden || loadRuns(), REFRESH_MS);
+    const timer = setInterval(() => document.hidden || locked.peek() || loadRuns(), REFRESH_MS);
     return () => {
         stopEffect();
         clearInterval(timer);

@@ -3,7 +3,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import type { Row } from "../lib/dialog";
 import { parseDiff, similarity } from "../lib/diff";
-import { dollars, duration, integer, plural, short } from "../lib/format";
+import { dateTime, dollars, duration, integer, plural, short } from "../lib/format";
 import { address, go, route, setQuery } from "../lib/route";
 import { Badge, Blank, Button } from "../parts/basics";
 import { GradeMark } from "../parts/run-marks";
@@ -23,7 +23,7 @@ function RunChoice({ label, value, onChoose, like }: { label: string; value: str
     const runs = allRuns.value ?? [];
     const open = openIds.value;
     const rank = (run: Run) => (like && run.taskId === like.taskId ? 0 : open.includes(run.id) ? 1 : 2);
-    const sorted = useMemo(() => [...runs].sort((a, b) => rank(a) - rank(b)).slice(0, 500), [runs, like, open]);
+    const sorted = useMemo(() => runs.filter((run) => run.id !== like?.id).sort((a, b) => rank(a) - rank(b)).slice(0, 500), [runs, like, open]);
     const name = (run: Run) => `${run.taskId} · ${run.referenceRun ? "reference" : run.model} · ${run.agent} · ${run.grade ?? run.status} · ${run.id.slice(0, 15)}`;
     const chosen = runs.find((run) => run.id === value);
     return (
@@ -50,10 +50,12 @@ const FIGURES: readonly Figure[] = [
     { name: "Changes", of: (_, feed) => { const files = feed.files.value ?? []; return <>{plural(files.length, "file")} <span class="added">+{files.reduce((n, f) => n + f.additions, 0)}</span> <span class="removed">−{files.reduce((n, f) => n + f.deletions, 0)}</span></>; } },
 ];
 
-/** Runs of one task are told apart by who worked on them. */
-function columnTitle(run: Run, sameTask: boolean): string {
-    const who = run.referenceRun ? "reference" : `${run.model} · ${run.agent}`;
-    return sameTask ? who : `${run.taskId} · ${who}`;
+const who = (run: Run) => `${run.referenceRun ? "reference" : run.model} · ${run.agent}`;
+
+/** Two runs are told apart by who worked on them, or by the task, or at least by the time. */
+function titleBeside(run: Run, other: Run): string {
+    if (run.taskId !== other.taskId) return `${run.taskId} · ${who(run)}`;
+    return who(run) === who(other) ? `${who(run)} · ${dateTime(run.startedAt ?? run.createdAt)}` : who(run);
 }
 
 function Figures({ a, b }: { a: Feed; b: Feed }) {
@@ -63,7 +65,7 @@ function Figures({ a, b }: { a: Feed; b: Feed }) {
     return (
         <table class="plain-table figures">
             <thead><tr><th scope="col">Figure</th>
-                {[a, b].map((feed, i) => <th scope="col" key={i}><a href={address(["runs", feed.run.id])}>{columnTitle(feed.run, a.run.taskId === b.run.taskId)}</a></th>)}</tr></thead>
+                {[a.run, b.run].map((run, i) => <th scope="col" key={i}><a href={address(["runs", run.id])}>{titleBeside(run, i === 0 ? b.run : a.run)}</a></th>)}</tr></thead>
             <tbody>{FIGURES.map((figure) => <tr key={figure.name}><th scope="row">{figure.name}</th><td>{figure.of(a.run, a)}</td><td>{figure.of(b.run, b)}</td></tr>)}
                 {score !== null && <tr><th scope="row">Patches</th><td colSpan={2}><Badge tone="info" title="Changed lines that both patches have">{score}% alike</Badge></td></tr>}</tbody>
         </table>
@@ -91,22 +93,26 @@ function Dialogs({ a, b }: { a: Feed; b: Feed }) {
     const beatA = a.dialogBeat.value, beatB = b.dialogBeat.value;
     const pairs = useMemo(() => pairsOf(turnsOf(a.dialog.rows), turnsOf(b.dialog.rows)), [a, b, beatA, beatB]);
     const openA = useOpenRows(), openB = useOpenRows();
+    const title = (feed: Feed) => titleBeside(feed.run, feed === a ? b.run : a.run);
     const side = (feed: Feed, index: number, open: ReturnType<typeof useOpenRows>) => {
         const row = feed.dialog.rows[index];
-        if (!row) return <div class="pair-gap" />;
-        return <DialogRow row={row} entry={row.entry} turns={feed.dialog.figures.turns} href={address(["runs", feed.run.id, "dialog"], { e: row.entry.seq })} marked={false} open={open.isOpen(row)} onToggle={() => open.toggle(row)} />;
+        if (!row) return <div class="pair-side"><div class="pair-gap" /></div>;
+        return <div class="pair-side" data-run={title(feed)}><DialogRow row={row} entry={row.entry} turns={feed.dialog.figures.turns} href={address(["runs", feed.run.id, "dialog"], { e: row.entry.seq })} marked={false} open={open.isOpen(row)} onToggle={() => open.toggle(row)} /></div>;
     };
     if (pairs.length === 0) return <Blank busy={!a.dialogLoaded.value || !b.dialogLoaded.value} title="No dialogs to compare" />;
-    return <VirtualList className="entries pairs" count={pairs.length} estimate={90} label="Both dialogs, turn by turn" epoch={`${a.run.id} ${b.run.id}`}
+    return <>
+        <div class="pair pair-head">{[a, b].map((feed, i) => <h2 class="split-title" key={i}>{title(feed)}</h2>)}</div>
+        <VirtualList className="entries pairs" count={pairs.length} estimate={90} label="Both dialogs, turn by turn" epoch={`${a.run.id} ${b.run.id}`}
         render={(i) => {
             const pair = pairs[i]!;
             return (
                 <div class="pair">
                     {pair.first && <div class="pair-turn">{pair.turn === 0 ? "Before the first turn" : `Turn ${pair.turn}`}</div>}
-                    <div class="pair-side">{side(a, pair.left, openA)}</div><div class="pair-side">{side(b, pair.right, openB)}</div>
+                    {side(a, pair.left, openA)}{side(b, pair.right, openB)}
                 </div>
             );
-        }} />;
+        }} />
+    </>;
 }
 
 function Patches({ a, b }: { a: Feed; b: Feed }) {
@@ -116,7 +122,7 @@ function Patches({ a, b }: { a: Feed; b: Feed }) {
                 const text = feed.diff.value ?? "";
                 return (
                     <div class="split-side" key={feed.run.id}>
-                        <h2 class="split-title">{feed.run.referenceRun ? "reference" : feed.run.model} · {feed.run.agent}</h2>
+                        <h2 class="split-title">{titleBeside(feed.run, i === 0 ? b.run : a.run)}</h2>
                         {text.trim() ? <DiffList files={parseDiff(text)} label={`${i === 0 ? "First" : "Second"} patch`} wrap={false} target={null} folds={NO_FOLDS} href={(l) => address(["runs", feed.run.id, "changes"], { l })} />
                             : <Blank title="No changes" />}
                     </div>

@@ -6,7 +6,7 @@ import { useEffect } from "preact/hooks";
 import { locked } from "../lib/api";
 import { address, go, route } from "../lib/route";
 import { known } from "../stores/opened";
-import { started } from "../stores/session";
+import { health, started } from "../stores/session";
 import { Blank, Button } from "../parts/basics";
 import { unseen } from "../stores/notifications";
 import { CompareView } from "./compare";
@@ -58,7 +58,8 @@ export function Frame() {
     return (
         <>
             {locked.value && <TokenPrompt />}
-            <div class="frame" inert={locked.value} hidden={locked.value}>
+            {/* No view behind the first prompt: what it asked for would be refused, and stay so on the screen. */}
+            {(!locked.value || health.value) && <div class="frame" inert={locked.value} hidden={locked.value}>
                 <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
                 <Sidebar open={sidebarOpen.value} onClose={() => (sidebarOpen.value = false)} />
                 <div class="stage">
@@ -68,7 +69,7 @@ export function Frame() {
                     </header>
                     <main id="main" class="main" tabIndex={-1}><View key={page.view === RunView ? path[1] : undefined} /></main>
                 </div>
-            </div>
+            </div>}
             <KeyHelp />
             <Toasts />
         </>

@@ -55,7 +55,7 @@ export function TaskStep() {
                 <SearchField value={search.value} onValue={(v) => (search.value = v)} label="Search tasks" placeholder="Search ID, language, project" />
                 <span class="grow" />
                 <span class="dim" role="status">{plural(chosen.size, "task")} chosen</span>
-                <Button kind="quiet" label={allChosen ? `Deselect ${integer(found.length)}` : `Select ${integer(found.length)}`} disabled={found.length === 0}
+                <Button kind="quiet" label={allChosen ? `Deselect all ${integer(found.length)}` : `Select all ${integer(found.length)}`} disabled={found.length === 0}
                     onClick={() => toggle(found.map((task) => task.id), !allChosen)} />
             </div>
             {!all ? <Blank busy title="Loading tasks" />

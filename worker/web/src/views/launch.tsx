@@ -65,6 +65,7 @@ function ReviewStep() {
                     <div key={name}><dt>{name}</dt><dd>{value}</dd><dd><Button kind="quiet" label="Edit" aria-label={`Edit ${name}`} onClick={() => (wizard.step.value = at)} /></dd></div>
                 ))}
             </dl>
+            <p class="dim review-note">The container stays after grading, for its terminal and assistant, until the run is stopped.</p>
             <h2 class="section-title">Command</h2>
             <div class="command"><pre tabIndex={0}>{commands.join("\n")}{tasks.length > 3 ? `\n... and ${tasks.length - 3} more` : ""}</pre><CopyButton text={() => tasks.map(wizard.commandFor).join("\n")} /></div>
         </>

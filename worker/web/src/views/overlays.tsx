@@ -21,7 +21,7 @@ export function KeyHelp() {
                     <dl class="key-list">{helps.filter((help) => help.where === where).map((help) => <div key={help.keys}><dt><Keys keys={help.keys} /></dt><dd>{help.what}</dd></div>)}</dl>
                 </section>
             ))}
-            <p class="dim">Tabs: arrow keys. Dividers: arrow keys. Dialogs: Escape. Lists: Page Up, Page Down, Home, End.</p>
+            <p class="dim">Tabs: arrow keys. Dividers: arrow keys. Windows: Escape. Lists: Page Up, Page Down, Home, End.</p>
         </Modal>
     );
 }

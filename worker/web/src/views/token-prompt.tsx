@@ -22,7 +22,7 @@ export function TokenPrompt() {
         <main class="gate">
             <form class="gate-card" onSubmit={submit} aria-labelledby="gate-title">
                 <h1 id="gate-title">SSEBench</h1>
-                <p>This server asks for an access token: the value of <code>SSEBENCH_WEBUI_TOKEN</code> where it was started, or what the file <code>SSEBENCH_WEBUI_TOKEN_FILE</code> holds.</p>
+                <p>This server asks for an access token: the one made for you, or the value of <code>SSEBENCH_WEBUI_TOKEN</code> where the server was started, or what the file <code>SSEBENCH_WEBUI_TOKEN_FILE</code> holds.</p>
                 <label for="token">Access token</label>
                 <input id="token" ref={field} type="password" autocomplete="off" spellcheck={false} value={text}
                     aria-invalid={error !== null} aria-describedby={error ? "token-error" : undefined}
