@@ -37,6 +37,8 @@ act_run_file(struct run_dirs *rd, const struct request_run_file *q, struct stat 
     char path[RUN_DIRS_PATH + sizeof "/archive/dialog.jsonl"];
     int len, root_fd;
 
+    if (q->epoch != rd->epoch)
+        return -ESTALE;
     if (dir == RUN_DIR_NONE)
         return -ENOENT;
     len = run_dirs_path(rd, dir, path);
@@ -68,7 +70,8 @@ handle_run_file(struct broker *b, const struct ask *ask, const void *request,
         a.status = ANSWER_NOT_FOUND;
     } else if (fd == -EFBIG) {
         a.status = ANSWER_TOO_LARGE;
-    } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -EAGAIN) {
+    } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -EAGAIN ||
+               fd == -ESTALE) {
         a.status = ANSWER_BUSY;
     } else {
         a.status = ANSWER_FAILED;

@@ -78,7 +78,7 @@ enum answer_status {
     ANSWER_NOT_FOUND, /* no such run, file, reference */
     ANSWER_AMBIGUOUS, /* several runs have this ID (CLI status 4) */
     ANSWER_TOO_LARGE, /* over the file limit */
-    ANSWER_BUSY,      /* a bound is reached: try again */
+    ANSWER_BUSY,      /* a bound is reached, or a reference is of another epoch: try again */
     ANSWER_TIMEOUT,   /* the CLI took longer than its limit */
     ANSWER_FAILED,    /* anything else; `error` where there is one */
     ANSWER_STATUSES

@@ -333,7 +333,7 @@ static const struct {
      ANSWER_REFUSED},
     {"locate, nothing there", MESSAGE_RUN_LOCATE, AT(run_locate.task), "task",
      ANSWER_NOT_FOUND},
-    {"file, no reference", MESSAGE_RUN_FILE, AT(run_file.ref), "\1", ANSWER_NOT_FOUND},
+    {"file, another epoch", MESSAGE_RUN_FILE, AT(run_file.ref), "\1", ANSWER_BUSY},
     {"child_end, nobody's", MESSAGE_CHILD_END, AT(child_end.child), "\5", ANSWER_NOT_FOUND},
 };
 
