@@ -39,6 +39,7 @@ struct results_scan {
     struct results_walk walk;
     uint64_t walked_ms; /* when the last complete walk began; 0: none yet */
     uint64_t began_ms;  /* when the one under way began */
+    bool stale;         /* something happened since that: it makes nothing fresh */
     struct event *work;
     struct buf records; /* of the first job */
     STAILQ_HEAD(, job) jobs;
@@ -214,6 +215,7 @@ void
 results_scan_expire(struct results_scan *scan)
 {
     scan->walked_ms = 0;
+    scan->stale = true;
 }
 
 void
@@ -238,7 +240,7 @@ end_walk(struct results_scan *scan)
     struct run_dirs *rd = scan->broker->run_dirs;
     uint32_t n_gone = 0;
 
-    scan->walked_ms = scan->began_ms;
+    scan->walked_ms = scan->stale ? 0 : scan->began_ms;
     if (!scan->walk.cut || rd->n_dirs < LIMIT_SCAN_NODES)
         return;
     for (uint32_t i = 1; i < rd->n_dirs; i++)
@@ -279,6 +281,7 @@ begin_walk(struct results_scan *scan)
     if (scan->walk.active)
         return;
     scan->began_ms = broker_now_ms();
+    scan->stale = false;
     results_walk_begin(&scan->walk);
 }
 

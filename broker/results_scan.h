@@ -11,7 +11,7 @@ results_scan_new(struct broker *b);
 void
 results_scan_free(struct results_scan *scan);
 
-/* The next request begins a walk, however young the last one is. */
+/* A run ended or went: the next request begins a walk, however young the last one is. */
 void
 results_scan_expire(struct results_scan *scan);
 

@@ -12,6 +12,7 @@
 #include "broker/cli.h"
 #include "broker/connect.h"
 #include "broker/dispatch.h"
+#include "broker/results_scan.h"
 #include "broker/runs_list.h"
 #include "policy/run_id.h"
 
@@ -33,6 +34,7 @@ on_done(void *ctx, struct cli_result *result)
         assistants_run_removed(op->broker->assistants, op->run_id);
     /* Whatever came of it: what is known of the runs may be wrong now. */
     runs_list_invalidate(op->broker->runs_list);
+    results_scan_expire(op->broker->results_scan); /* its summary may have been written last */
     connects_forget(op->broker->connects, op->run_id);
     dispatch_answer(op->broker->dispatch, &op->ask, &a, -1);
     free(op);

@@ -540,6 +540,25 @@ live_runs_are_located(void **state)
 }
 
 /* More than one batch, and more than one slice. */
+/* Its listing is made anew at once; a run must not be in neither of the two. */
+static void
+what_a_stopped_run_wrote_is_told(void **state)
+{
+    struct request_run q = {.run_id = "r1"};
+    const struct answer_run *a;
+    unsigned n_before;
+
+    (void)state;
+    walk_again();
+    n_before = seen.n_runs;
+    put_summary("task/stopped/agent/run", "{}");
+    a = fixture_ask(&fx, MESSAGE_RUN_STOP, &q, -1);
+    assert_non_null(a);
+    assert_int_equal(a->status, ANSWER_OK);
+    scan_all();
+    assert_int_equal(seen.n_runs, n_before + 1);
+}
+
 static void
 many_runs_come_in_batches(void **state)
 {
@@ -618,6 +637,7 @@ main(void)
         cmocka_unit_test(a_device_is_missing),
         cmocka_unit_test(references_are_the_brokers),
         cmocka_unit_test(live_runs_are_located),
+        cmocka_unit_test(what_a_stopped_run_wrote_is_told),
         cmocka_unit_test(many_runs_come_in_batches),
         cmocka_unit_test(the_table_can_start_anew),
     };
