@@ -38,6 +38,7 @@ static struct {
     uint64_t epoch, generation;     /* of what was applied */
     uint64_t shown_epoch;           /* of `results` */
     bool scan_pending, scanned;
+    int64_t scan_asked_ms;
     unsigned char *batch; /* mapped records under way */
     size_t batch_len, batch_used;
     struct answer_results_scan batch_answer;
@@ -240,6 +241,7 @@ static void
 ask_scan(void)
 {
     runs.scan_pending = true;
+    runs.scan_asked_ms = iso_time_steady_ms();
     broker_ask_results_scan(runs.epoch, runs.generation, on_scan, NULL);
 }
 
@@ -375,8 +377,13 @@ runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void
         if (!runs.scan_pending)
             ask_scan();
         schedule_work();
-    } else if (!runs.live_pending) {
-        ask_listing(); /* what this round heard is older than the newcomer */
+    } else {
+        if (!runs.live_pending)
+            ask_listing(); /* what this round heard is older than the newcomer */
+        /* It may hang on the CLI, and finished runs may not. No oftener: newcomers that each
+         * asked for one or the other would never let a round end. */
+        if (!runs.scan_pending && iso_time_steady_ms() - runs.scan_asked_ms > LIMIT_SCAN_AGE_MS)
+            ask_scan();
     }
     arm_deadline();
 }
