@@ -129,6 +129,7 @@ read_pipe(struct download *d, struct buf *out)
         ev_io_start(worker_loop(), &d->readable);
         return -EAGAIN;
     }
+    ev_io_stop(worker_loop(), &d->readable); /* it may wait: the exit status came first */
     if (d->fd >= 0)
         close(d->fd);
     d->fd = -1;
@@ -205,8 +206,8 @@ on_pipe(void *ctx, const void *bytes, int *fds, unsigned n_fds)
         fds[0] = -1;
         d->child = answer->child;
         ev_io_set(&d->readable, d->fd, EV_READ);
-        broker_on_child_end(d->child, on_exit_status, d);
         ev_io_start(worker_loop(), &d->readable);
+        broker_on_child_end(d->child, on_exit_status, d); /* `d` may be gone now */
     }
 }
 
