@@ -67,6 +67,8 @@ on_drain(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
+    if (b->drain_until_ms == 0) /* told to stop meanwhile */
+        return;
     if (dispatch_n_peers(b->dispatch) == 0)
         b->drain_quiet = DRAIN_QUIET;
     else if (dispatch_n_pending(b->dispatch) == 0)
@@ -116,6 +118,7 @@ take(struct broker *b, const struct control_head *head, struct channel_packet *p
         packet->fds[0] = -1;
         reload(b, fd);
     } else if (head->type == CONTROL_STOP) {
+        b->drain_until_ms = 0;
         ttys_stop(b->ttys, end_assistants, b);
     } else if (head->type == CONTROL_DRAIN && b->drain_until_ms == 0) {
         b->drain_until_ms = broker_now_ms() + LIMIT_DRAIN_ASKED_MS;
