@@ -64,13 +64,14 @@ settings_read_file(const char *name, const char *path, unsigned forbidden, char 
 {
     /* NONBLOCK: a FIFO must not stop the start. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int error = errno;
     ssize_t len;
 
     if (fd < 0) {
         settings_refuse(ret_error,
                         "%s=%s cannot be opened: %s. Name a file that the server can read.",
-                        name, settings_show(path), strerror(errno));
-        return errno == ENOENT ? -ENOENT : -EINVAL;
+                        name, settings_show(path), strerror(error));
+        return error == ENOENT ? -ENOENT : -EINVAL;
     }
     len = check_file(fd, name, path, forbidden, ret_error);
     if (len == 0) {
