@@ -296,7 +296,7 @@ handle_sigchld(int fd, short what, void *arg)
         if (c != NULL)
             handle_end(c, status);
         else if (!drain_take_end(pid, status))
-            upgrade_take_end(pid, status, !is_stopping());
+            upgrade_take_end(pid, status);
     }
     continue_stop();
 }
@@ -397,6 +397,12 @@ handle_sigusr1(int fd, short what, void *arg)
     status_file_write();
 }
 
+static bool
+is_serving(void)
+{
+    return !is_stopping();
+}
+
 /* SIGUSR2: as long as everything is as it should be, and one thing at a time. */
 static void
 handle_sigusr2(int fd, short what, void *arg)
@@ -404,7 +410,7 @@ handle_sigusr2(int fd, short what, void *arg)
     struct upgrade u = {.base = sup.base, .program = sup.program, .settings = sup.settings,
                         .handover = sup.handover, .listeners = sup.listeners,
                         .children = sup.children, .n_children = sup.n_children,
-                        .kept_token = sup.kept_token};
+                        .kept_token = sup.kept_token, .wanted = is_serving};
 
     if (is_stopping())
         return;

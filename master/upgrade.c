@@ -25,7 +25,8 @@ static struct {
     struct upgrade u;
     pid_t pid;  /* of the program that is asked; 0: none */
     int output; /* what it says */
-    struct event *limit;
+    struct event *limit, *turn;
+    unsigned turns; /* until we become it; 0: it has not agreed */
 } asked;
 
 void
@@ -77,6 +78,8 @@ make_state(void)
     return takeover_seal(asked.u.handover, asked.u.listeners, asked.u.kept_token,
                          asked.u.children, asked.u.n_children);
 }
+
+static void on_turn(int fd, short what, void *arg);
 
 /* --- asking ------------------------------------------------------------------------------ */
 
@@ -133,14 +136,16 @@ upgrade_begin(const struct upgrade *u)
     struct timeval limit = {LIMIT_CHECK_MS / 1000, 0};
     int status;
 
-    if (asked.pid > 0) {
+    if (asked.pid > 0 || asked.turns > 0) {
         refuse("the new program is being asked already");
         return;
     }
     asked.u = *u;
     if (asked.limit == NULL)
         asked.limit = evtimer_new(u->base, on_limit, NULL);
-    status = asked.limit == NULL ? -ENOMEM : open_and_start();
+    if (asked.turn == NULL)
+        asked.turn = evtimer_new(u->base, on_turn, NULL);
+    status = asked.limit == NULL || asked.turn == NULL ? -ENOMEM : open_and_start();
     if (status != 0) {
         asked.pid = 0;
         refuse(strerror(-status));
@@ -167,12 +172,10 @@ become(void)
         log_event(LOG_LEVEL_INFO, "upgrading", "program=%s",
                   log_quote(asked.u.program, strlen(asked.u.program)));
         fflush(NULL);
-        upgrade_block(true);
         complete_environment(true);
         execve(asked.u.program, argv, environ);
         status = -errno;
         complete_environment(false);
-        upgrade_block(false);
     }
     refuse(strerror(-status));
     if (state >= 0) {
@@ -181,8 +184,41 @@ become(void)
     }
 }
 
+static void
+next_turn(void)
+{
+    static const struct timeval now = {0, 0};
+
+    evtimer_add(asked.turn, &now);
+}
+
+/* A signal that the loop has seen is told to us a turn later at the latest. */
+static void
+on_turn(int fd, short what, void *arg)
+{
+    if (--asked.turns > 0) {
+        next_turn();
+        return;
+    }
+    if (asked.u.wanted())
+        become();
+    else
+        refuse("the server stops");
+    upgrade_block(false);
+}
+
+/* From here on signals wait for the next program; those that came before must not be lost
+ * between their arrival and our turn to hear of them. */
+static void
+settle(void)
+{
+    upgrade_block(true);
+    asked.turns = 2;
+    next_turn();
+}
+
 bool
-upgrade_take_end(pid_t pid, int status, bool wanted)
+upgrade_take_end(pid_t pid, int status)
 {
     char said[512];
     ssize_t n;
@@ -195,10 +231,10 @@ upgrade_take_end(pid_t pid, int status, bool wanted)
     close(asked.output);
     while (n > 0 && said[n - 1] == '\n')
         n--;
-    if (!wanted)
+    if (!asked.u.wanted())
         refuse("the server stops");
     else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        become();
+        settle();
     else
         log_event(LOG_LEVEL_ERROR, "upgrade-refused", "reason=%s",
                   log_quote(n > 0 ? said : "the new program did not agree in time",
