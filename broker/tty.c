@@ -211,8 +211,9 @@ on_output(evutil_socket_t fd, short what, void *arg)
     event_add(t->rest, &rest);
 }
 
-void
-tty_resume_drain(struct tty *t)
+/* The ring's writer is the broker again. */
+static void
+resume_drain(struct tty *t)
 {
     t->reader = 0;
     if (tty_ring_head(t->ring, &t->head) == 0 && !t->drained)
@@ -243,7 +244,7 @@ tty_detach(struct tty *t, struct attachment *a)
         event_del(t->take_limit);
     }
     if (t->reader == a->id)
-        tty_resume_drain(t);
+        resume_drain(t);
     *a = (struct attachment){0};
     t->unseen_ms = broker_now_ms();
 }

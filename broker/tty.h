@@ -117,9 +117,6 @@ tty_left(struct tty *t);
 /* Hang up: SIGHUP, then SIGKILL, to the group here and, by a second call, inside. */
 void
 tty_end(struct tty *t);
-/* The ring's writer is the broker again. */
-void
-tty_resume_drain(struct tty *t);
 struct attachment *
 tty_attach(struct tty *t, uint64_t peer); /* NULL: LIMIT_TTY_VIEWERS are there */
 void
@@ -136,22 +133,16 @@ int
 tty_record_start(struct tty *t, unsigned cols, unsigned rows);
 void
 tty_record_end(struct tty *t);
-/* Any bytes as the inside of a JSON string; what is no UTF-8 becomes U+FFFD. */
-void
-tty_record_escape(struct buf *out, const char *text, size_t len);
 
 /* broker/tty_inside.c: find the session's processes in the container, and end them. */
 void
 tty_inside_find(struct tty *t);
 void
 tty_inside_end(struct tty *t);
-/* End what a broker before left there. 0 or -errno; `fn` tells of it like tty_inside_left. */
+/* End what a broker before left there. 0 or -errno; `fn` hears what came of it. */
 int
 tty_inside_end_left(struct broker *b, const char *run_id, const char *tag, cli_done_fn fn,
                     void *ctx);
-/* Did the call that ends a session tell that all is gone? True as well: nobody can tell. */
-bool
-tty_inside_left(const struct cli_result *result);
 
 /* broker/tty_sweep.c: a file for each session, so that a broker that comes after a killed one
  * ends what is left of it in the containers. */

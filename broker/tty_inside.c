@@ -146,8 +146,9 @@ tty_inside_find(struct tty *t)
         find_next(t->all, t->run_id);
 }
 
-bool
-tty_inside_left(const struct cli_result *result)
+/* Is something left, or can nobody tell? */
+static bool
+is_left(const struct cli_result *result)
 {
     return result->outcome != CLI_EXITED || result->exit_status == STATUS_LEFT;
 }
@@ -158,7 +159,7 @@ on_ended(void *ctx, struct cli_result *result)
 {
     struct tty *t = ctx;
 
-    t->clear = !tty_inside_left(result);
+    t->clear = !is_left(result);
     if (!t->clear) {
         t->all->leftovers++;
         log_event(LOG_LEVEL_WARNING, "tty-left-inside", "terminal=%u status=%d", t->number,

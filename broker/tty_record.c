@@ -43,8 +43,9 @@ struct recording {
 
 /* --- lines ---------------------------------------------------------------------------------- */
 
-void
-tty_record_escape(struct buf *out, const char *text, size_t len)
+/* Any bytes as the inside of a JSON string; what is no UTF-8 becomes U+FFFD. */
+static void
+escape(struct buf *out, const char *text, size_t len)
 {
     for (size_t at = 0; at < len;) {
         unsigned char c = (unsigned char)text[at];
@@ -97,7 +98,7 @@ make_event(struct recording *r, char code, const char *text, size_t len, struct 
 
     buf_add_format(line, "[%llu.%03llu, \"%c\", \"", (unsigned long long)(ms / 1000),
                    (unsigned long long)(ms % 1000), code);
-    tty_record_escape(line, text, len);
+    escape(line, text, len);
     buf_add_str(line, "\"]\n");
 }
 
@@ -265,7 +266,7 @@ put_header(struct tty *t, struct recording *r)
                    r->window.ws_col, r->window.ws_row, (long long)time(NULL));
     buf_add_format(&line, "\"command\": \"%s\", \"title\": \"",
                    t->program == TTY_SHELL ? "bash" : "opencode");
-    tty_record_escape(&line, t->run_id, strlen(t->run_id));
+    escape(&line, t->run_id, strlen(t->run_id));
     buf_add_str(&line, "\", \"env\": {\"TERM\": \"xterm-256color\"}}\n");
     put(r, &line);
     buf_done(&line);

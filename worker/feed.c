@@ -96,12 +96,6 @@ feed_pump_later(struct feed_place *p)
 }
 
 static void
-on_slice(struct ev_loop *loop, ev_timer *w, int events)
-{
-    feed_pump(w->data);
-}
-
-static void
 send_due(struct feed_place *p, enum feed_message kind)
 {
     struct feed *f = p->feed;
@@ -141,8 +135,9 @@ catch_up(struct feed_place *p)
     }
 }
 
-void
-feed_pump(struct feed_place *p)
+/* Give this one what is due. */
+static void
+pump(struct feed_place *p)
 {
     struct feed *f = p->feed;
 
@@ -170,6 +165,12 @@ feed_pump(struct feed_place *p)
         catch_up(p);
 }
 
+static void
+on_slice(struct ev_loop *loop, ev_timer *w, int events)
+{
+    pump(w->data);
+}
+
 void
 feed_pump_all(struct feed *f)
 {
@@ -179,7 +180,7 @@ feed_pump_all(struct feed *f)
     for (struct feed_place *p = f->places; p != NULL; p = next) {
         next = p->next;
         if (p->document.fill == NULL)
-            feed_pump(p);
+            pump(p);
     }
     f->guard--;
     free_if_unused(f);

@@ -85,11 +85,9 @@ struct feed {
 
 /* --- feed.c ----------------------------------------------------------------------------- */
 
-/* Give everybody, or this place, what is due; later: from the loop. */
+/* Give everybody what is due; to this place, from the loop. */
 void
 feed_pump_all(struct feed *f);
-void
-feed_pump(struct feed_place *place);
 void
 feed_pump_later(struct feed_place *place);
 

@@ -55,8 +55,9 @@ tokens_expired(const struct handoff_token *token)
     return policy_token_expired(token->expires_s, now_s());
 }
 
-bool
-tokens_valid(uint16_t number)
+/* May a connection that this number let in stay? 0 (nothing of the API so far): always. */
+static bool
+is_valid(uint16_t number)
 {
     const struct handoff_token *token;
 
@@ -81,9 +82,9 @@ sweep(void)
 {
     unsigned n;
 
-    broker_as_forget(tokens_valid);
-    n = ws_close_tokens(tokens_valid, TOKENS_CLOSE_CODE, "Token no longer valid");
-    n += http_close_tokens(tokens_valid);
+    broker_as_forget(is_valid);
+    n = ws_close_tokens(is_valid, TOKENS_CLOSE_CODE, "Token no longer valid");
+    n += http_close_tokens(is_valid);
     if (n > 0)
         log_event(LOG_LEVEL_INFO, "token-closed", "connections=%u", n);
 }

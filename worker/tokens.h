@@ -26,10 +26,6 @@ tokens_find(uint16_t number);
 bool
 tokens_expired(const struct handoff_token *token);
 
-/* May a connection that this number let in stay? 0 (nothing of the API so far): always. */
-bool
-tokens_valid(uint16_t number);
-
 /* What its holder may do; ROLE_FULL for TOKENS_NONE, ROLE_NONE where it went. */
 enum role
 tokens_role(uint16_t number);

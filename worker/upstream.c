@@ -30,8 +30,7 @@ struct upstream {
     bool retried;
     bool paused, in_callback, gone;
     bool in_ask, refused; /* the broker said no from within the asking */
-    bool endless, fresh;
-    uint64_t max_body;
+    bool fresh;
     struct upstream_place place;
     ev_io io;
     ev_timer deadline; /* of the whole */
@@ -339,7 +338,6 @@ upstream_start(const struct upstream_request *q, const struct upstream_handler *
     u->ctx = ctx;
     u->token = q->token;
     u->place.port = q->port;
-    u->endless = q->endless;
     u->fresh = q->fresh;
     message_string_set(u->place.run_id, sizeof u->place.run_id, q->run_id);
     buf_init(&u->out, 0);
