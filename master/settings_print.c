@@ -51,7 +51,8 @@ settings_print_help(FILE *out)
         "                       unexpectedly, 3 none\n"
         "\n"
         "SIGTERM and SIGINT stop the server, SIGHUP reads the files of\n"
-        "tokens and origins again.\n"
+        "tokens and origins again, SIGUSR2 exchanges it for the version\n"
+        "that is installed.\n"
         "\n"
         "Environment:\n");
     for (size_t i = 0; (row = settings_row(i)) != NULL; i++) {

@@ -252,7 +252,9 @@ status_command(int argc, char **argv)
         printf("],\"running\":%s,\"ended\":%u}\n", seen.n_run > 0 ? "true" : "false",
                seen.n_ended);
     else if (seen.n_run == 0 && seen.n_ended == 0 && seen.n_unknown == 0)
-        printf("No ssebench-webui runs here.\n");
+        printf("No ssebench-webui runs here. (One with another SSEBENCH_WEBUI_STATE_DIR than %s\n"
+               "is found with that set.)\n",
+               settings.state_dir);
     return seen.n_run > 0       ? RUNS
            : seen.n_unknown > 0 ? UNKNOWN
            : seen.n_ended > 0   ? ENDED

@@ -24,7 +24,8 @@ def told(place):
 
 def test_nothing_runs(place):
     p = ask(place)
-    assert (p.returncode, p.stdout) == (3, "No ssebench-webui runs here.\n")
+    assert p.returncode == 3 and p.stdout.startswith("No ssebench-webui runs here. ")
+    assert place.env()["XDG_STATE_HOME"] in p.stdout, "and where it looked"
     assert told(place) == (3, {"servers": [], "running": False, "ended": 0})
     assert ask(place, "--yaml").returncode == 2
 
