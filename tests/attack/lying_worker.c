@@ -413,6 +413,9 @@ try_roles(void)
     struct request_tty_open open = {.head = {.type = MESSAGE_TTY_OPEN, .seq = 7},
                                     .program = TTY_SHELL, .cols = 80, .rows = 24,
                                     .run_id = "run"};
+    struct request_tty_join join = {.head = {.type = MESSAGE_TTY_JOIN, .seq = 7},
+                                    .run_id = "run"};
+    struct request_tty_ref terminal = {.head = {.type = MESSAGE_TTY_TAKE, .seq = 7}};
     struct request_tty_end end = {.head = {.type = MESSAGE_TTY_END, .seq = 7}, .number = 1};
     struct request_assistant assistant = {.head = {.type = MESSAGE_ASSISTANT_START, .seq = 7},
                                           .run_id = "run", .wish = ASSISTANT_CHOOSE};
@@ -430,6 +433,8 @@ try_roles(void)
     try_role("clear", &ref, sizeof ref, true);
     try_role("doctor", &plain, sizeof plain, true);
     try_role("shell", &open, sizeof open, false);
+    try_role("look at a terminal", &join, sizeof join, false);
+    try_role("a terminal itself", &terminal, sizeof terminal, false);
     try_role("end of a terminal", &end, sizeof end, false);
     try_role("assistant", &assistant, sizeof assistant, false);
     try_role("OpenCode's port", &to, sizeof to, false);
