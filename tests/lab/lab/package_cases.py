@@ -120,6 +120,9 @@ def installs(package):
     package.install(package.deb)
     mode = os.stat(package.folder.path("/etc/ssebench-webui/token")).st_mode & 0o7777
     same((oct(mode), len(package.token())), ("0o600", 64), "the token")
+    programs = [package.folder.path("/usr/bin/ssebench-webui"),
+                *glob.glob(package.folder.path("/usr/libexec/ssebench-webui") + "/*")]
+    same({oct(os.stat(p).st_mode & 0o7777) for p in programs}, {"0o711"}, "the programs' mode")
     state, checkout = (package.folder.path(p) for p in ("/var/lib/ssebench-webui", "/srv/ssebench"))
     for path in (state, checkout):
         os.makedirs(path, exist_ok=True)
