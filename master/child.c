@@ -33,6 +33,15 @@ tell_dropped(struct child *c)
     c->log.dropped = 0;
 }
 
+/* What no other line may take the place of, however many a client provokes. */
+static bool
+is_audit(const char *text, size_t len)
+{
+    static const char event[] = "audit ";
+
+    return len >= sizeof(event) - 1 && memcmp(text, event, sizeof(event) - 1) == 0;
+}
+
 /* A child that was taken over may try to fill the disk or to hide one line among
  * millions. */
 static void
@@ -43,9 +52,9 @@ relay_line(struct child *c, uint32_t level, const char *text, size_t len)
     if (second != c->log.second) {
         tell_dropped(c);
         c->log.second = second;
-        c->log.lines = 0;
+        c->log.lines = c->log.audits = 0;
     }
-    if (c->log.lines++ < CHILD_LOG_RATE)
+    if ((is_audit(text, len) ? c->log.audits++ : c->log.lines++) < CHILD_LOG_RATE)
         log_relay(c->name, level, text, len);
     else
         c->log.dropped++;

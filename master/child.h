@@ -32,7 +32,8 @@ struct child {
     struct event *on_control, *on_output, *on_restart;
     struct child_log {
         uint64_t second;
-        uint32_t lines;
+        uint32_t lines;  /* of this second */
+        uint32_t audits; /* they have places of their own */
         uint32_t dropped;
     } log;
     void (*on_ready)(struct child *c);

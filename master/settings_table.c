@@ -79,8 +79,9 @@ static const struct setting table[] = {
      ROOM(litellm_url), NULL, "`http://127.0.0.1:$LITELLM_PORT`",
      "LiteLLM proxy that makes the assistant's keys, where it is not on loopback."},
     {"SSEBENCH_WEBUI_ACCESS_LOG", SETTING_FLAG, false, AT(access_log), 0, 0, "0", NULL,
-     "Log every admitted request and WebSocket of the API as `access`. Changes (`audit`) and "
-     "refusals (`refused`) are always logged."},
+     "Log admitted requests and WebSockets of the API too, as `access`; past 100 a second of a "
+     "worker they are counted (`access-more`). Changes (`audit`) and refusals (`refused`) are "
+     "always logged."},
     {"SSEBENCH_WEBUI_LOG_LEVEL", SETTING_LEVEL, false, AT(log_level), 0, 0, "info",
      NULL, "`error`, `warning`, `info` or `debug`."},
     {"SSEBENCH_CLI", SETTING_TEXT, false, AT(cli), 0, ROOM(cli), "uv run ssebench",

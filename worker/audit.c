@@ -11,6 +11,8 @@
 #include "worker/tokens.h"
 #include "worker/worker.h"
 
+#define READS_LOGGED 100u /* lines in a second */
+
 static bool
 is_proxy(const char *address)
 {
@@ -95,6 +97,28 @@ may_change(const struct exchange *x, int status)
     return m != METHOD_GET && m != METHOD_HEAD && m != METHOD_OPTIONS;
 }
 
+/* Reads come by the thousand; their lines must leave room on the way to the master for those of
+ * changes. What is left out is counted. */
+static bool
+may_log_read(void)
+{
+    static double since_s;
+    static unsigned n_logged, n_left_out;
+    double now_s = worker_now_s();
+
+    if (now_s - since_s >= 1.0) {
+        if (n_left_out > 0)
+            log_event(LOG_LEVEL_INFO, "access-more", "count=%u", n_left_out);
+        since_s = now_s;
+        n_logged = n_left_out = 0;
+    }
+    if (n_logged < READS_LOGGED)
+        n_logged++;
+    else
+        n_left_out++;
+    return n_left_out == 0;
+}
+
 void
 audit_answer(const struct exchange *x, int status)
 {
@@ -104,6 +128,8 @@ audit_answer(const struct exchange *x, int status)
 
     if (!x->let_in || (!changes && (!worker_config()->access_log ||
                                     !policy_access_is_api(x->request.path, x->request.path_len))))
+        return;
+    if (!changes && !may_log_read())
         return;
     audit_client(x, from);
     audit_who(x, who);

@@ -8,6 +8,7 @@ import pytest
 
 import harness
 import process
+from http_client import head
 
 pytestmark = pytest.mark.once
 FORWARDED = "198.51.100.7"
@@ -94,6 +95,23 @@ def test_reads_are_logged_where_that_is_wanted(start):
     line_with(server, " audit ", "launch/clear")
     server.get("/")
     assert not [x for x in server.err if 'path="/"' in x or "a-secret-of-the-query" in x]
+
+
+def test_no_flood_of_lines_hides_a_change(start):
+    """A client that asks for more lines than are passed on displaces none of an audit."""
+    server = start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN, "SSEBENCH_WEBUI_ACCESS_LOG": "1",
+                    "SSEBENCH_WEBUI_WORKERS": "1"})
+    look = head("GET", "/api/connection", server.headers())
+    change = head("POST", "/api/launch/clear", server.headers(), b"{}")
+    with server.connect(60) as c:
+        for _ in range(20):
+            c.send(look * 400 + change)
+            for method in ["GET"] * 400 + ["POST"]:
+                assert c.response(method).status == 200
+    process.wait_for(lambda: sum(" audit " in x for x in server.err) == 20, 30, "every change")
+    assert sum(" access " in x for x in server.err) < 8000
+    process.wait_for(lambda: server.get("/api/health").status == 200 and
+                     " access-more count=" in server.log, 20, "the rest is counted")
 
 
 def test_an_account_is_named(start):
