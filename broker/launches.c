@@ -16,6 +16,7 @@
 
 #include "broker/broker.h"
 #include "broker/launch.h"
+#include "broker/results_scan.h"
 #include "broker/runs_list.h"
 #include "common/limits.h"
 #include "common/log.h"
@@ -180,6 +181,7 @@ launch_command_ended(struct launch *l, int exit_status, int64_t ended_ms)
     l->exit_status = exit_status;
     log_event(LOG_LEVEL_INFO, "launch-ended", "launch=%s status=%d", l->meta.id, exit_status);
     launch_measure(l);
+    results_scan_expire(l->all->broker->results_scan);
     if (l->meta.state == LAUNCH_LAUNCHING) { /* one more look at the list */
         runs_list_invalidate(l->all->broker->runs_list);
         runs_list_look(l->all->broker->runs_list);

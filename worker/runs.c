@@ -38,7 +38,7 @@ static struct {
     uint64_t epoch, generation;     /* of what was applied */
     uint64_t shown_epoch;           /* of `results` */
     bool scan_pending, scanned;
-    int64_t scan_asked_ms;
+    bool rescan; /* the scan under way may be older than the listing */
     unsigned char *batch; /* mapped records under way */
     size_t batch_len, batch_used;
     struct answer_results_scan batch_answer;
@@ -88,12 +88,28 @@ schedule_work(void)
 
 /* --- live ----------------------------------------------------------------------------- */
 
+/* What went from the listing has left its summary before: a round that heard of the finished
+ * runs first asks for them again, or a run would be in neither. */
+static void
+take_listing(const void *answer, int fd)
+{
+    uint64_t before = runs.listing.generation;
+
+    listing_take(&runs.listing, answer, fd);
+    if (!runs.round || runs.listing.generation == before)
+        return;
+    if (runs.scan_pending)
+        runs.rescan = true;
+    else
+        ask_scan();
+}
+
 static void
 on_listing(void *ctx, const void *answer, int *fds, unsigned n_fds)
 {
     runs.live_pending = false;
     runs.live_ticket = 0;
-    listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1);
+    take_listing(answer, n_fds > 0 ? fds[0] : -1);
     schedule_work();
 }
 
@@ -101,7 +117,7 @@ static void
 on_glanced(void *ctx, const void *answer, int *fds, unsigned n_fds)
 {
     runs.glance_pending = false;
-    listing_take(&runs.listing, answer, n_fds > 0 ? fds[0] : -1);
+    take_listing(answer, n_fds > 0 ? fds[0] : -1);
     while (runs.glancing != NULL) {
         struct runs_glance *g = runs.glancing;
 
@@ -173,6 +189,10 @@ end_scan(void)
         runs.rows_done = 0;
     }
     runs.shown_epoch = runs.epoch;
+    if (runs.rescan) {
+        runs.rescan = false;
+        ask_scan();
+    }
 }
 
 /* Another epoch means another numbering: what it tells is everything. The runs that are shown
@@ -241,7 +261,6 @@ static void
 ask_scan(void)
 {
     runs.scan_pending = true;
-    runs.scan_asked_ms = iso_time_steady_ms();
     broker_ask_results_scan(runs.epoch, runs.generation, on_scan, NULL);
 }
 
@@ -377,13 +396,8 @@ runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void
         if (!runs.scan_pending)
             ask_scan();
         schedule_work();
-    } else {
-        if (!runs.live_pending)
-            ask_listing(); /* what this round heard is older than the newcomer */
-        /* It may hang on the CLI, and finished runs may not. No oftener: newcomers that each
-         * asked for one or the other would never let a round end. */
-        if (!runs.scan_pending && iso_time_steady_ms() - runs.scan_asked_ms > LIMIT_SCAN_AGE_MS)
-            ask_scan();
+    } else if (!runs.live_pending) {
+        ask_listing(); /* what this round heard is older than the newcomer */
     }
     arm_deadline();
 }

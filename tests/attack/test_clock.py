@@ -100,7 +100,7 @@ def test_a_shell_over_a_jump(place, start, monkeypatch):
     """A shell that nobody watches lives for a time that passes, not until a date."""
     clock = Clock(place)
     monkeypatch.setattr(harness, "SERVER", clock.program)
-    server = start({"PTY_ORPHAN_THRESHOLD": "3000", "PTY_CLEANUP_INTERVAL": "100"})
+    server = start({"PTY_ORPHAN_THRESHOLD": "6000", "PTY_CLEANUP_INTERVAL": "100"})
     live(place, server, "t1")
     first = Screen(server, "/api/pty/t1?mode=binary")
     session, pid = first.first("session")["id"], shell_pid(first)
