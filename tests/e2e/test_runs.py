@@ -3,6 +3,7 @@ import glob
 import gzip
 import json
 import os
+import threading
 
 import pytest
 
@@ -233,6 +234,36 @@ def test_a_live_run_wins_over_a_finished_one(start, place):
     assert len(found) == 1 and len([c for c in server.runs() if c["id"] == run]) == 1
     assert (found[0]["taskId"], found[0]["model"], found[0]["createdAt"]) == (
         "unknown", "unknown", "")
+
+
+def test_a_run_that_ends_is_never_in_neither_list(start, place):
+    """Stopped and removed while many look: it goes on, then it is over, and never gone between."""
+    for i in range(3):
+        place.start_run("kept-%d" % i, agent_seconds=0.2)
+    server, over, missing = start(), threading.Event(), []
+
+    def sources():
+        return {c["id"]: c["source"] for c in server.runs() if c["id"].startswith("kept-")}
+
+    def look():
+        while not over.is_set():
+            found = sources()
+            if len(found) < 3:
+                missing.append(found)
+    process.wait_for(lambda: len(sources()) == 3 and len(server.runs()) > 3, what="the runs")
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for t in threads:
+        t.start()
+    try:
+        for i in range(3):
+            for what in ("stop", "remove"):
+                assert server.post("/api/containers/kept-%d/%s" % (i, what)).status == 200
+            process.wait_for(lambda: sources().get("kept-%d" % i) == "results", what="its end")
+    finally:
+        over.set()
+        for t in threads:
+            t.join()
+    assert missing == []
 
 
 def test_a_kept_run_is_graded_before_it_ends(start, place):
