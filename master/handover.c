@@ -179,9 +179,10 @@ fill_broker(const struct settings *s, const struct account *a, struct broker_con
 /* The environment block stays readable in /proc for whoever may read it there, so the
  * token's bytes are overwritten where they stand before the variable is removed. */
 static void
-wipe_token_variable(void)
+wipe_token_variable(const char *token_file)
 {
     char *value = getenv("SSEBENCH_WEBUI_TOKEN");
+    const char *credentials = getenv("CREDENTIALS_DIRECTORY"); /* systemd's LoadCredential= */
 
     if (value != NULL)
         explicit_bzero(value, strlen(value));
@@ -189,6 +190,8 @@ wipe_token_variable(void)
     unsetenv("SSEBENCH_WEBUI_TOKEN_FILE"); /* where they lie is no concern of a child
                                               either */
     unsetenv("SSEBENCH_WEBUI_TOKENS");
+    if (credentials != NULL && strncmp(token_file, credentials, strlen(credentials)) == 0)
+        unsetenv("CREDENTIALS_DIRECTORY");
 }
 
 int
@@ -210,7 +213,7 @@ handover_new(struct settings *s, const struct account *a, const struct listeners
     if (status == 0)
         handover_set_tokens(ret, s->token, &s->tokens);
     explicit_bzero(s->token, sizeof(s->token));
-    wipe_token_variable();
+    wipe_token_variable(s->token_file);
     if (status != 0)
         return status;
     ret->scoreboard = make_scoreboard(s->workers + 1);

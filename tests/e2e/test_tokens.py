@@ -21,6 +21,7 @@ import routes
 from harness import TOKEN
 from http_client import Closed, head
 from test_policy import Asker, only_listings
+from test_upgrade import upgrade
 from screen import Screen
 from ws_client import Refused, handshake_headers, token_protocols
 
@@ -300,6 +301,23 @@ def test_add_list_revoke(place):
     assert cli(place, "revoke", "alice") == ""
     with open(path_of(place), encoding="utf-8") as f:
         assert [line.split()[0] for line in f] == ["#", "#", "bob", "#"], "comments stay"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to look into a closed process")
+def test_where_the_token_stands_is_told_to_no_child(start, place):
+    """As under systemd, whose variable for the folder names no setting of ours."""
+    folder = os.path.join(place.top, "credentials")
+    path = os.path.join(folder, "token")
+    os.mkdir(folder)
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as f:
+        f.write(TOKEN)
+    server = start({"CREDENTIALS_DIRECTORY": folder, "SSEBENCH_WEBUI_TOKEN_FILE": path})
+    for _ in range(2):
+        assert server.get("/api/health", bearer(TOKEN)).status == 200
+        with open("/proc/%d/environ" % server.broker(), "rb") as f:
+            environment = f.read()
+        assert b"SSEBENCH_PATH=" in environment and folder.encode() not in environment
+        upgrade(server)
 
 
 def test_nobody_who_only_reads_can_keep_a_token(place):
