@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/types.h>
 
 #include "common/handoff.h"
 #include "policy/token.h"
@@ -129,13 +128,6 @@ int settings_check_state_dir(const struct settings *s, uint32_t uid,
  * success the token stands in `ret_token`. Again at every reload. 0 or -EINVAL. */
 int settings_read_token_file(const char *path, char ret_token[POLICY_TOKEN_MAX],
                              char ret_error[SETTINGS_ERROR_SIZE]);
-
-/* Open a file that the settings name, refuse one that is not regular, not root's or ours, or
- * whose mode has any of `forbidden`, and read all of it (at most `size` bytes, else -EINVAL).
- * Bytes; -ENOENT: it is not there; -EINVAL with `ret_error`. `name`: the setting's. */
-ssize_t settings_read_file(const char *name, const char *path, unsigned forbidden,
-                           char *buffer, size_t size,
-                           char ret_error[SETTINGS_ERROR_SIZE]);
 
 /* Read the tokens file. A missing one is no error: `ret_there` is false. 0 or -EINVAL. */
 int settings_read_tokens(const char *path, struct token_list *ret, bool *ret_there,

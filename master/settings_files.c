@@ -58,9 +58,12 @@ read_whole(int fd, char *buffer, size_t size)
     return (ssize_t)len;
 }
 
-ssize_t
-settings_read_file(const char *name, const char *path, unsigned forbidden, char *buffer,
-                   size_t size, char ret_error[SETTINGS_ERROR_SIZE])
+/* Open a file that the settings name, refuse one that is not regular, not root's or ours, or
+ * whose mode has any of `forbidden`, and read it; a longer one fills the buffer. Bytes; -ENOENT:
+ * it is not there; -EINVAL with `ret_error`. `name`: the setting's. */
+static ssize_t
+read_file(const char *name, const char *path, unsigned forbidden, char *buffer, size_t size,
+          char ret_error[SETTINGS_ERROR_SIZE])
 {
     /* NONBLOCK: a FIFO must not stop the start. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -111,7 +114,7 @@ settings_read_token_file(const char *path, char ret_token[POLICY_TOKEN_MAX],
                          char ret_error[SETTINGS_ERROR_SIZE])
 {
     char text[POLICY_TOKEN_MAX + 64]; /* the token and the blanks an editor leaves */
-    ssize_t len = settings_read_file(TOKEN_FILE, path, SECRET, text, sizeof(text), ret_error);
+    ssize_t len = read_file(TOKEN_FILE, path, SECRET, text, sizeof(text), ret_error);
     int status = len < 0 ? -EINVAL : take_token(text, (size_t)len, ret_token, ret_error);
 
     explicit_bzero(text, sizeof(text));
@@ -123,7 +126,7 @@ settings_read_tokens(const char *path, struct token_list *ret, bool *ret_there,
                      char ret_error[SETTINGS_ERROR_SIZE])
 {
     static char text[POLICY_TOKEN_LIST_MAX + 1]; /* one more, to see that it is too long */
-    ssize_t len = settings_read_file(TOKENS, path, SECRET, text, sizeof(text), ret_error);
+    ssize_t len = read_file(TOKENS, path, SECRET, text, sizeof(text), ret_error);
     const char *why;
     unsigned line;
 
@@ -174,8 +177,8 @@ settings_read_origins_file(const struct settings *s, char (*origins)[HANDOFF_ORI
                            uint32_t *ret_n, char ret_error[SETTINGS_ERROR_SIZE])
 {
     static char text[ORIGINS_MAX + 1];
-    ssize_t len = settings_read_file(ORIGINS_FILE, s->origins_file, 0022, text,
-                                     sizeof(text), ret_error);
+    ssize_t len =
+        read_file(ORIGINS_FILE, s->origins_file, 0022, text, sizeof(text), ret_error);
     char *rest = text, *line;
     uint32_t n = s->n_origins_set;
     int status = 0;

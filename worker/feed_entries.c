@@ -60,8 +60,9 @@ is_receiver(const struct feed *f, const struct feed_place *p, double since)
     return feed_may_take(p);
 }
 
-void
-feed_entries_cut(struct feed_place *p)
+/* The dialog is cut here for this place, and it is told. */
+static void
+cut(struct feed_place *p)
 {
     struct buf out;
 
@@ -99,7 +100,7 @@ static void
 send_message(struct feed_place *p, const struct message *m)
 {
     if (p->n_entries + m->n_entries > LIMIT_DIALOG_ENTRIES) {
-        feed_entries_cut(p);
+        cut(p);
         return;
     }
     for (unsigned i = 0; i < m->n_parts; i++)
@@ -242,7 +243,7 @@ finish(struct feed *f, bool all)
         /* One entry alone is over the limit: what comes behind it cannot be asked for. */
         for (struct feed_place *q = f->places; q != NULL; q = q->next)
             if (is_receiver(f, q, f->last_seq))
-                feed_entries_cut(q);
+                cut(q);
     }
     if (p != NULL) {
         p->behind = false;

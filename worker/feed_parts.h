@@ -176,10 +176,6 @@ feed_entries_take(struct feed *f, struct daemon_answer *answer);
 void
 feed_entries_drop(struct feed *f, const struct feed_place *place);
 
-/* The dialog is cut here for this place, and it is told. */
-void
-feed_entries_cut(struct feed_place *place);
-
 /* Can it take an entry now? */
 bool
 feed_may_take(const struct feed_place *place);
