@@ -7,8 +7,8 @@ import type { LogMessage, Run } from "../protocol";
 import { LOG_MESSAGE } from "../protocol";
 
 /** Beyond these the oldest lines are dropped from the page; the server's file has all (fetchLog). */
-const MAX_LINES = 100_000;
-const MAX_CHARACTERS = 20_000_000;
+const MAX_LINES = 75_000;
+const MAX_CHARACTERS = 15_000_000;
 /** Dropped in blocks, so that dropping stays cheap. */
 const DROP_LINES = 10_000;
 /** A log that runs is drawn no more often than eyes can tell. */
