@@ -58,8 +58,10 @@ def test_metrics_count(start):
     before = metrics(server)
     server.get("/api/health", {"Authorization": "Bearer not-the-right-token"})
     with server.websocket("/api/launch/ws"):
+        # A worker counts a socket, and what it refused, after it has answered.
+        process.wait_for(lambda: metrics(server)["websockets"] == before["websockets"] + 1,
+                         what="the socket in the count")
         after = metrics(server)
-        assert after["websockets"] == before["websockets"] + 1
     assert after["requests_total"] > before["requests_total"]
     assert after["bad_tokens_total"] == before["bad_tokens_total"] + 1
     assert after["refused_total"] == before["refused_total"] + 1
