@@ -3,7 +3,7 @@
 // connection comes back without loss or repetition, stopping asks first.
 import test from "node:test";
 import assert from "node:assert/strict";
-import { assertAccessible, openBrowser, openPage, shots } from "./page.mjs";
+import { TOKEN, URL_BASE, assertAccessible, openBrowser, openPage, shots } from "./page.mjs";
 
 async function openLive(t) {
     const { context, close } = await openBrowser();
@@ -44,4 +44,13 @@ test("a lost connection comes back without repeating anything", async (t) => {
     const after = await seqs(page);
     assert.equal(new Set(after).size, after.length, "no entry twice");
     assert.ok(after.length > 0 && before.length > 0, "what was shown stays");
+});
+
+test("a run that somebody else ends is news on its page", async (t) => {
+    const { page, wrong } = await openLive(t);
+    const id = decodeURIComponent(new URL(page.url()).pathname.match(/\/runs\/([^/]+)/)[1]);
+    const stop = await fetch(new URL(`api/containers/${encodeURIComponent(id)}/stop`, URL_BASE), { method: "POST", headers: TOKEN ? { Authorization: `Bearer ${TOKEN}` } : {} });
+    assert.equal(stop.status, 200);
+    await page.getByText("Run ended:").first().waitFor();
+    assert.deepEqual(wrong, []);
 });

@@ -38,6 +38,24 @@ test("typing, and the same shell after a reload", async (t) => {
     assert.deepEqual(wrong, []);
 });
 
+test("a run whose container does not run yet has no terminal, then one", async (t) => {
+    const { context, close } = await openBrowser();
+    t.after(close);
+    let early = true;
+    await context.route("**/api/containers**", async (route) => {
+        const answer = await route.fetch();
+        const body = await answer.text();
+        await route.fulfill({ response: answer, body: early ? body.replaceAll('"status":"running"', '"status":"created"') : body });
+    });
+    const { page, wrong } = await openPage(context, "runs?status=running");
+    const href = await page.locator(".row-link").first().getAttribute("href");
+    await page.goto(new URL(`${href}/terminal`, page.url()).href);
+    await page.getByText("The run is starting").waitFor();
+    early = false;
+    await page.locator(".terminal-pane").getByText("Connected", { exact: true }).waitFor();
+    assert.deepEqual(wrong, []);
+});
+
 /** The rows of the visible screen, and where the cursor stands, as xterm.js has them. */
 const rows = (page) => page.evaluate(() => [...document.querySelectorAll(".xterm-accessibility-tree > div")].map((row) => row.textContent.replace(/\u00a0/g, " ").trimEnd()));
 

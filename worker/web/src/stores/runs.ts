@@ -8,7 +8,7 @@ import { ONE_RUN, RUN_LIST } from "../protocol";
 import { known, openIds, openRunning, recents, remember } from "./opened";
 
 const PAGE = 200;
-const REFRESH_MS = 4_000;
+const REFRESH_MS = 4_000, OPEN_MS = 2_000;
 
 export const FILTERS = ["q", "task", "model", "agent", "status", "grade"] as const;
 export type FilterName = (typeof FILTERS)[number];
@@ -185,6 +185,22 @@ export async function learnOpen(): Promise<void> {
     } catch {
         // The views say what is wrong with the connection.
     }
+}
+
+/** Open runs that have not ended are asked for, in a hidden tab too: their end is news. Returns how to stop. */
+export function watchOpen(): () => void {
+    let busy = false;
+    const look = async () => {
+        if (busy || locked.peek()) return;
+        busy = true;
+        for (const id of openIds.peek()) {
+            const status = known.peek().get(id)?.status;
+            if (status === "running" || status === "created") await findRun(id).catch(() => null);
+        }
+        busy = false;
+    };
+    const timer = setInterval(() => void look(), OPEN_MS);
+    return () => clearInterval(timer);
 }
 
 /** One run by its ID; null when there is none. */

@@ -12,7 +12,7 @@ import type { Run } from "../protocol";
 import type { LaunchEntry } from "../stores/launches";
 import { cancel, clear, launches } from "../stores/launches";
 import { known, openIds } from "../stores/opened";
-import { learnOpen, openAsked } from "../stores/runs";
+import { learnOpen, openAsked, watchOpen } from "../stores/runs";
 import { change, settings } from "../stores/settings";
 import { health, isHosted } from "../stores/session";
 import { ConnectionMark } from "./connection-mark";
@@ -88,6 +88,7 @@ export function Sidebar({ open, onClose }: { open: boolean; onClose: () => void 
         const timer = setTimeout(() => void learnOpen(), 300);
         return () => clearTimeout(timer);
     }, [locked.value]);
+    useEffect(watchOpen, []);
     const pending = [...launches.value.values()].filter((entry) => entry.state?.status !== "running");
     return (
         <>

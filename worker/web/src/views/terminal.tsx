@@ -8,6 +8,7 @@ import { Badge, Blank, Button } from "../parts/basics";
 import type { Tone } from "../parts/basics";
 import { Modal } from "../parts/modal";
 import type { Run } from "../protocol";
+import { known } from "../stores/opened";
 import { change, settings } from "../stores/settings";
 
 const MIN_FONT = 8, MAX_FONT = 24;
@@ -81,7 +82,7 @@ function Shell({ run, view, place }: { run: Run; view: TerminalView | null; plac
     );
 }
 
-export function TerminalPane({ run }: { run: Run }) {
+function LiveTerminal({ run }: { run: Run }) {
     const place = useRef<HTMLDivElement>(null);
     const [view, setView] = useState<TerminalView | null>(null);
     const [error, setError] = useState<string | null>(null);
@@ -103,4 +104,10 @@ export function TerminalPane({ run }: { run: Run }) {
     }, [run.id]);
     if (error) return <Blank tone="bad" title="The terminal cannot be loaded">{error}</Blank>;
     return <Shell run={run} view={view} place={place} />;
+}
+
+export function TerminalPane({ run }: { run: Run }) {
+    // Its container is there before it runs: a shell that was asked for now would be refused.
+    if ((known.value.get(run.id) ?? run).status === "created") return <Blank busy title="The run is starting" />;
+    return <LiveTerminal run={run} />;
 }
