@@ -438,7 +438,8 @@ broker_process_judge(const struct broker_process *p, int fd)
     return text;
 }
 
-/* runs list --json; runs stop|remove ID; runs logs --follow ID; runs endpoint ID PORT; doctor.
+/* runs list --json; runs stop|remove ID; runs logs [--follow] ID; runs endpoint ID PORT;
+ * doctor.
  * Never: run, runs exec (no model is listed here, and the terminal is off). */
 static bool
 call_is_allowed(const char *line)
@@ -448,6 +449,7 @@ call_is_allowed(const char *line)
     } shapes[] = {
         {"runs|stop|", "|\n"},
         {"runs|remove|", "|\n"},
+        {"runs|logs|", "|\n"},
         {"runs|logs|--follow|", "|\n"},
         {"runs|endpoint|", "|4263|\n"},
         {"runs|endpoint|", "|4096|\n"},
