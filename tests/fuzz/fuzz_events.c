@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_write.h"
 #include "worker/opencode_stream.h"
 
 int
@@ -40,7 +41,7 @@ write_again(const struct json_value *v, struct buf *out)
 
     buf_init(out, 0);
     json_begin(&w, out);
-    opencode_write_value(&w, v);
+    json_value(&w, v);
 }
 
 static bool
