@@ -2,6 +2,7 @@
 folder, tree at /src."""
 import os
 import sys
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "e2e")]
@@ -55,7 +56,12 @@ GROUPS = {"server": own_server, "live": live, "packages": packages, "image": ima
 
 def main():
     for name in sys.argv[1:] or GROUPS:
-        GROUPS[name]()
+        try:
+            GROUPS[name]()
+        except Exception:  # the other groups go on
+            traceback.print_exc()
+            report.failed += 1
+            print("FAIL group %s: ended early, see above" % name, flush=True)
     return 1 if report.failed else 0
 
 
