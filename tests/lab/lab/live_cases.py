@@ -10,11 +10,13 @@ from process import wait_for
 from report import REAL, case, must, real_json, same
 
 LIVE = "/api/containers/%s/"
-# What a log may hold; what is told to stderr begins with "err".
+# What a log may hold; what is told to stderr begins with "err". The pauses keep the engine from
+# recording the two streams in another order than they were written in.
 NOISE = ("printf 'plain\\n\\033[31mred\\033[0m\\n50%%\\r100%%\\nwith CRLF\\r\\n"
-         "\\342\\202\\254uro \\360\\237\\230\\200\\n\\n  \\n'; echo err one >&2; "
+         "\\342\\202\\254uro \\360\\237\\230\\200\\n\\n  \\n'; sleep 0.3; echo err one >&2; sleep 0.3; "
          "x=0123456789; while [ ${#x} -lt 100000 ]; do x=$x$x; done; echo $x; "
-         "printf 'bad \\377 byte\\n'; echo err two >&2; printf 'last, without an end'; exit 4")
+         "printf 'bad \\377 byte\\n'; "
+         "sleep 0.3; echo err two >&2; sleep 0.3; printf 'last, without an end'; exit 4")
 PIECE = 16 * 1024
 
 
