@@ -116,7 +116,7 @@ def test_launch_and_sockets(start, place):
     with server.websocket("/api/containers/%s/logs-ws" % launch) as ws, \
             Connection(server.address, 60) as slow:
         body = json.dumps(launch_help.body("tinyjson-overflow-12", model="no-such")).encode()
-        whole = head("POST", "/api/launch", [("Host", server.host)], body)
+        whole = head("POST", server.base + "/api/launch", [("Host", server.host)], body)
         slow.send(whole[:-10])
         time.sleep(0.3)
         server.process.send_signal(signal.SIGUSR2)
@@ -153,7 +153,7 @@ def test_a_revoked_token_ends_in_the_program_before_too(start, place):
     server = start()
     body = json.dumps(launch_help.body("tinyjson-overflow-12", model="no-such")).encode()
     for name, ends in (("later", False), ("goes", True)):
-        whole = head("POST", "/api/launch", [("Host", server.host), bearers[1]], body)
+        whole = head("POST", server.base + "/api/launch", [("Host", server.host), bearers[1]], body)
         n = sum("Listening" in x for x in server.out)
         with Connection(server.address, 60) as slow:
             slow.send(whole[:-10])
