@@ -66,8 +66,11 @@ def run_on(server, script, **more):
            "SSEBENCH_CHECKOUT": server.place.checkout, "HOME": server.place.home,
            "SSEBENCH_PROGRAM": harness.SERVER, "SSEBENCH_PID": str(server.pid),
            "XDG_STATE_HOME": server.place.env()["XDG_STATE_HOME"]}
-    r = subprocess.run(["node", script], cwd=HERE, env=env, capture_output=True, text=True,
-                       timeout=300, stdin=subprocess.DEVNULL)
+    try:
+        r = subprocess.run(["node", script], cwd=HERE, env=env, capture_output=True, text=True,
+                           timeout=300, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as late:
+        raise AssertionError("not done after 300 s: %s" % (late.stdout or b"")[-4000:]) from None
     if r.returncode == 77:
         pytest.skip((r.stderr.strip() or "no reason given").splitlines()[-1])
     assert r.returncode == 0, r.stdout[-4000:] + r.stderr[-4000:]

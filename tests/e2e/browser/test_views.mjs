@@ -27,7 +27,8 @@ test("two runs side by side", async (t) => {
     const { page, wrong } = await withPage(t, "runs?grade=passed");
     await page.locator(".row-link").first().click();
     await page.getByRole("link", { name: "Compare" }).last().click();
-    const first = await page.getByLabel("First run").inputValue();
+    let first = "";
+    while (!(first = await page.getByLabel("First run").inputValue())) await page.waitForTimeout(50);
     assert.equal(await page.getByLabel("Second run").locator(`option[value="${first}"]`).count(), 0, "a run is not compared with itself");
     await page.getByLabel("Second run").selectOption({ index: 2 });
     await page.locator(".figures").waitFor();
