@@ -52,7 +52,7 @@ def run_script(start, place, script, token=False, **more):
         pytest.skip("no node on this machine")
     wanted = needs(script)
     if "live" in wanted:
-        place.start_run("live-1", agent_seconds=30)
+        place.start_run("live-1", agent_seconds=200)
     more["SSEBENCH_ROLES"] = json.dumps(make_tokens(place) if "roles" in wanted else {})
     run_on(start({"SSEBENCH_WEBUI_TOKEN": harness.TOKEN} if token or "token" in wanted else None),
            script, **more)
