@@ -224,10 +224,7 @@ check_packet(struct peer *peer, const struct channel_packet *packet,
 static const struct handoff_token *
 token_by_number(const struct broker *b, uint32_t number)
 {
-    for (uint32_t i = 0; i < b->config.n_tokens; i++)
-        if (b->config.tokens[i].number == number)
-            return &b->config.tokens[i];
-    return NULL;
+    return handoff_token_by_number(b->config.tokens, b->config.n_tokens, number);
 }
 
 const char *

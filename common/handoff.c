@@ -89,3 +89,12 @@ handoff_read_config(int fd, void *ret_config, size_t size)
 {
     return handoff_read_sealed(fd, HANDOFF_VERSION, ret_config, size);
 }
+
+const struct handoff_token *
+handoff_token_by_number(const struct handoff_token *tokens, uint32_t n, uint32_t number)
+{
+    for (uint32_t i = 0; number != 0 && i < n; i++)
+        if (tokens[i].number == number)
+            return &tokens[i];
+    return NULL;
+}

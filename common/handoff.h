@@ -106,4 +106,8 @@ handoff_read_sealed(int fd, uint32_t version, void *ret, size_t size);
 int
 handoff_seal(const char *name, const void *bytes, size_t size);
 
+/* The one of `n` tokens with that number, or NULL; a number of 0 names none. */
+const struct handoff_token *
+handoff_token_by_number(const struct handoff_token *tokens, uint32_t n, uint32_t number);
+
 #endif

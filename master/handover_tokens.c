@@ -22,10 +22,7 @@ struct making {
 static const struct handoff_token *
 find_number(const struct handover *h, uint32_t number)
 {
-    for (uint32_t i = 0; i < h->broker.n_tokens; i++)
-        if (h->broker.tokens[i].number == number)
-            return &h->broker.tokens[i];
-    return NULL;
+    return handoff_token_by_number(h->broker.tokens, h->broker.n_tokens, number);
 }
 
 /* Its number until now, if it is the same; else one that no connection knows. */

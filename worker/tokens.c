@@ -43,10 +43,7 @@ tokens_find(uint16_t number)
 {
     const struct worker_config *c = worker_config();
 
-    for (uint32_t i = 0; number != 0 && i < c->n_tokens; i++)
-        if (c->tokens[i].number == number)
-            return &c->tokens[i];
-    return NULL;
+    return handoff_token_by_number(c->tokens, c->n_tokens, number);
 }
 
 bool
