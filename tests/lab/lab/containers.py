@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from harness import Place, Server
-from report import REAL, Skip, call, case, must, real, real_json, same
+from report import REAL, Skip, call, case, must, real, real_json, same, skip_all
 
 IMAGE = "lab/run:1"
 DAEMON = {"version": {"version": "1.1.0"}, "project": {"id": "task-1", "project": "p", "language": "c",
@@ -244,8 +244,7 @@ def cases(docker):
              "docker: the daemon is away": daemon_away,
              "docker: the daemon is back": back_again}
     if docker.why:
-        for name in names:
-            print("SKIP %s: %s" % (name, " ".join(docker.why.split())), flush=True)
+        skip_all(names, docker.why)
         return
     world = World(docker)
     try:

@@ -7,7 +7,7 @@ import tempfile
 from containers import DAEMON, IMAGE
 from harness import Place, Server
 from process import wait_for
-from report import REAL, case, must, real_json, same
+from report import REAL, case, must, real_json, same, skip_all
 
 LIVE = "/api/containers/%s/"
 # What a log may hold; what is told to stderr begins with "err". The pauses keep the engine from
@@ -229,8 +229,7 @@ def cases(docker):
              "live: the documents": documents,
              "live: another address after a stop": moved}
     if docker.why:
-        for name in names:
-            print("SKIP %s: %s" % (name, " ".join(docker.why.split())), flush=True)
+        skip_all(names, docker.why)
         return
     docker.clear()
     world = World(docker)

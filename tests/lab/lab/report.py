@@ -26,6 +26,11 @@ def case(name, check, *args):
         print("PASS %s" % name, flush=True)
 
 
+def skip_all(names, why):
+    for name in names:
+        print("SKIP %s: %s" % (name, " ".join(why.split())), flush=True)
+
+
 def same(got, want, what=""):
     if got != want:
         raise AssertionError("%s: got %r, want %r" % (what, got, want))

@@ -9,7 +9,7 @@ import pyte
 import process
 import terminal_image
 from harness import Place, Server
-from report import REAL, call, case, must, same
+from report import REAL, call, case, must, same, skip_all
 from screen import Screen
 
 RUN, CONTAINER = "lab-terminal", "terminal"
@@ -331,8 +331,7 @@ def cases(docker):
              "terminal: ended unwatched, gone inside": end_of_orphans,
              "terminal: ended after a killed broker, gone inside": end_after_a_killed_broker}
     if docker.why:
-        for name in names:
-            print("SKIP %s: %s" % (name, " ".join(docker.why.split())), flush=True)
+        skip_all(names, docker.why)
         return
     world = World(docker)
     try:
