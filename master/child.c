@@ -33,6 +33,13 @@ tell_dropped(struct child *c)
     c->log.dropped = 0;
 }
 
+/* The child says no more, and nothing else would tell. */
+static void
+tell_dropped_late(int fd, short what, void *arg)
+{
+    tell_dropped(arg);
+}
+
 /* What no other line may take the place of, however many a client provokes. */
 static bool
 is_audit(const char *text, size_t len)
@@ -56,8 +63,8 @@ relay_line(struct child *c, uint32_t level, const char *text, size_t len)
     }
     if ((is_audit(text, len) ? c->log.audits++ : c->log.lines++) < CHILD_LOG_RATE)
         log_relay(c->name, level, text, len);
-    else
-        c->log.dropped++;
+    else if (c->log.dropped++ == 0)
+        event_add(c->on_dropped, &(struct timeval){.tv_sec = 1});
 }
 
 static void
@@ -165,7 +172,8 @@ child_attach(struct child *c, struct event_base *base, pid_t pid, int control,
     memset(&c->log, 0, sizeof(c->log));
     c->on_control = event_new(base, control, EV_READ | EV_PERSIST, read_control, c);
     c->on_output = event_new(base, output, EV_READ | EV_PERSIST, read_output, c);
-    if (c->on_control == NULL || c->on_output == NULL ||
+    c->on_dropped = evtimer_new(base, tell_dropped_late, c);
+    if (c->on_control == NULL || c->on_output == NULL || c->on_dropped == NULL ||
         event_add(c->on_control, NULL) != 0 || event_add(c->on_output, NULL) != 0)
         return -ENOMEM;
     return 0;
@@ -197,6 +205,7 @@ child_detach(struct child *c)
     tell_dropped(c);
     drop_event(&c->on_control);
     drop_event(&c->on_output);
+    drop_event(&c->on_dropped);
     drop_fd(&c->control);
     drop_fd(&c->output);
     c->pid = 0;

@@ -11,4 +11,5 @@ _spec.loader.exec_module(_e2e)
 
 place, start, shared, guarded = _e2e.place, _e2e.start, _e2e.shared, _e2e.guarded
 pytest_configure, pytest_runtest_setup = _e2e.pytest_configure, _e2e.pytest_runtest_setup
+pytest_terminal_summary = _e2e.pytest_terminal_summary
 built_with_sanitizer = _e2e.built_with_sanitizer

@@ -15,6 +15,12 @@ def pytest_configure(config):
         pytest.exit("no server at %s: build it, or set SSEBENCH_BUILD" % harness.SERVER, 2)
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Why a test needed its second try: that it passed then is no explanation."""
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.write_line("first try of %s: %s" % (report.nodeid, report.longreprtext[-1500:]))
+
+
 def built_with_sanitizer():
     with open(harness.WORKER, "rb") as f:
         return b"__asan_init" in f.read()

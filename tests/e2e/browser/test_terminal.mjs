@@ -121,6 +121,7 @@ test("another window takes over, the first looks on and takes it back", async (t
     await page.keyboard.type("echo not-$((1+1))\n");
     await page.getByRole("button", { name: "Take over" }).click();
     await other.getByText("Another window shows this shell now").waitFor();
+    await page.locator(".terminal-pane").getByText("Connected", { exact: true }).waitFor();
     await page.locator(".xterm-helper-textarea").focus();
     await page.keyboard.type("echo third-$((1+1))\n");
     await waitForScreen(page, "third-2");

@@ -82,8 +82,8 @@ export class TerminalView {
         this.terminal.parser.registerOscHandler(52, () => true);
         this.terminal.open(place);
         void this.tryWebgl();
-        this.terminal.onData((data) => this.replay === 0 && this.send(data));
-        this.terminal.onBinary((data) => this.replay === 0 && this.sendBytes(Uint8Array.from(data, (c) => c.charCodeAt(0))));
+        this.terminal.onData((data) => this.send(data));
+        this.terminal.onBinary((data) => this.sendBytes(Uint8Array.from(data, (c) => c.charCodeAt(0))));
         this.terminal.onResize(({ cols, rows }) => this.foreignSize || this.channel?.send(JSON.stringify({ type: "resize", cols, rows })));
         this.terminal.attachCustomKeyEventHandler((event) => this.onKey(event));
         place.addEventListener("paste", this.onPaste, true);
@@ -246,9 +246,14 @@ export class TerminalView {
     }
 
     private opened(): void {
+        if (!this.foreignSize) this.channel?.send(JSON.stringify({ type: "resize", cols: this.terminal.cols, rows: this.terminal.rows }));
+    }
+
+    /** Open is what takes keys: not while old output comes, whose queries get no second answer. */
+    private replayed(): void {
+        if (this.state.value !== "connecting" || this.replay > 0) return;
         this.state.value = "open";
         this.reattached = 0;
-        if (!this.foreignSize) this.channel?.send(JSON.stringify({ type: "resize", cols: this.terminal.cols, rows: this.terminal.rows }));
     }
 
     private closed(reason: string, code: number): void {
@@ -266,6 +271,7 @@ export class TerminalView {
             this.store(message.id);
             this.counts = message.credit === true;
             this.replay = this.replayToWrite = message.replay ?? 0;
+            this.replayed();
         }
         else if (message.type === "resize") {
             this.waiting.push({ cols: message.cols, rows: message.rows });
@@ -328,7 +334,10 @@ export class TerminalView {
             const { channel } = this;
             this.terminal.write(bytes, () => {
                 this.pending -= length;
-                this.replay = Math.max(0, this.replay - old);
+                if (channel === this.channel) {
+                    this.replay = Math.max(0, this.replay - old);
+                    this.replayed();
+                }
                 if (this.counts) channel?.send(JSON.stringify({ type: "credit", bytes: length }));
                 this.pump();
             });
