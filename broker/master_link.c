@@ -153,14 +153,26 @@ on_readable(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+/* One that is not taken is followed by the next. */
+static void
+on_alive(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    (void)tell(arg, CONTROL_ALIVE, 0);
+}
+
 int
 master_link_start(struct broker *b, uint32_t fences)
 {
+    static const struct timeval interval = {LIMIT_ALIVE_MS / 1000, 0};
     struct event *e =
         event_new(b->base, b->control_fd, EV_READ | EV_PERSIST, on_readable, b);
+    struct event *alive = event_new(b->base, -1, EV_PERSIST, on_alive, b);
     int r;
 
-    if (e == NULL || event_add(e, NULL) != 0)
+    if (e == NULL || event_add(e, NULL) != 0 || alive == NULL ||
+        event_add(alive, &interval) != 0)
         return -ENOMEM;
     r = tell(b, CONTROL_FENCES, fences);
     return r < 0 ? r : tell(b, CONTROL_READY, 0);

@@ -1,8 +1,8 @@
 /*
  * What the master and its children say to each other: few words, on a channel of their own
  * (common/channel.h), so that the worker-broker vocabulary stays about runs only.
- * The master trusts no child: it reads only CONTROL_READY, CONTROL_LOG and CONTROL_FENCES,
- * and from the broker CONTROL_KILL.
+ * The master trusts no child: it reads only CONTROL_READY, CONTROL_LOG, CONTROL_FENCES and
+ * CONTROL_ALIVE, and from the broker CONTROL_KILL.
  */
 #ifndef COMMON_CONTROL_H
 #define COMMON_CONTROL_H
@@ -22,6 +22,7 @@ enum control_type {
     CONTROL_DRAIN,     /* master: another program takes over. Answer what was asked, then exit 0 */
     CONTROL_KILL,      /* broker: worker `value` broke the vocabulary: SIGKILL it, start another
                           (design R3). A number that is no running worker is ignored */
+    CONTROL_ALIVE,     /* child: its loop turns; every LIMIT_ALIVE_MS */
 };
 
 /* Levels of CONTROL_LOG. error = needs a person, warning = a peer misbehaved, info = start,

@@ -12,6 +12,19 @@ static struct {
     uint32_t n_pages;
 } board;
 
+/* What the process before us had open was closed with it; what it counted stays. */
+static void
+clear_gauges(struct scoreboard_page *page)
+{
+    static const enum score gauges[] = {
+        SCORE_CONNECTIONS, SCORE_WEBSOCKETS, SCORE_FEED_VIEWERS, SCORE_LOG_VIEWERS,
+        SCORE_TERMINALS,   SCORE_LAUNCHES,   SCORE_TTYS,
+    };
+
+    for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+        atomic_store_explicit(&page->value[gauges[i]], 0, memory_order_relaxed);
+}
+
 int
 scoreboard_map(int fd, uint32_t n_pages, uint32_t own)
 {
@@ -30,6 +43,7 @@ scoreboard_map(int fd, uint32_t n_pages, uint32_t own)
             munmap(all, size);
             return r;
         }
+        clear_gauges(page);
     }
     close(fd);
     board.all = all;

@@ -31,8 +31,8 @@ struct scoreboard_page {
 
 #define SCOREBOARD_PAGE_SIZE 4096u
 
-/* Map the scoreboard at `fd` (n_pages pages): page `own` (0-based) writable, all readable;
- * the descriptor is closed. 0 or -errno. own = UINT32_MAX: read only. */
+/* Map the scoreboard at `fd` (n_pages pages): page `own` (0-based) writable, its numbers of what is
+ * open now zero, all readable; the descriptor is closed. 0 or -errno. own = UINT32_MAX: read only. */
 int
 scoreboard_map(int fd, uint32_t n_pages, uint32_t own);
 

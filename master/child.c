@@ -101,11 +101,29 @@ handle_message(struct child *c, const struct channel_packet *packet)
         c->fences = head.value;
     else if (head.type == CONTROL_READY)
         become_ready(c);
+    else if (head.type == CONTROL_ALIVE)
+        ; /* said with any word */
     else if (head.type == CONTROL_KILL && c->on_kill != NULL)
         c->on_kill(head.value);
     else
         return -EBADMSG;
     return 0;
+}
+
+static void
+watch_silence(struct child *c)
+{
+    event_add(c->on_silence, &(struct timeval){.tv_sec = LIMIT_SILENT_MS / 1000});
+}
+
+static void
+handle_silence(int fd, short what, void *arg)
+{
+    struct child *c = arg;
+
+    log_event(LOG_LEVEL_ERROR, "child-hung", "child=%s silent_ms=%u action=kill", c->name,
+              LIMIT_SILENT_MS);
+    kill(c->pid, SIGKILL);
 }
 
 static void
@@ -120,6 +138,7 @@ read_control(int fd, short what, void *arg)
         status = channel_receive(fd, &packet);
         if (status != 0)
             break;
+        watch_silence(c);
         status = handle_message(c, &packet);
         channel_packet_done(&packet);
     }
@@ -173,9 +192,12 @@ child_attach(struct child *c, struct event_base *base, pid_t pid, int control,
     c->on_control = event_new(base, control, EV_READ | EV_PERSIST, read_control, c);
     c->on_output = event_new(base, output, EV_READ | EV_PERSIST, read_output, c);
     c->on_dropped = evtimer_new(base, tell_dropped_late, c);
+    c->on_silence = evtimer_new(base, handle_silence, c);
     if (c->on_control == NULL || c->on_output == NULL || c->on_dropped == NULL ||
-        event_add(c->on_control, NULL) != 0 || event_add(c->on_output, NULL) != 0)
+        c->on_silence == NULL || event_add(c->on_control, NULL) != 0 ||
+        event_add(c->on_output, NULL) != 0)
         return -ENOMEM;
+    watch_silence(c);
     return 0;
 }
 
@@ -206,6 +228,7 @@ child_detach(struct child *c)
     drop_event(&c->on_control);
     drop_event(&c->on_output);
     drop_event(&c->on_dropped);
+    drop_event(&c->on_silence);
     drop_fd(&c->control);
     drop_fd(&c->output);
     c->pid = 0;

@@ -29,7 +29,7 @@ struct child {
     uint32_t fences;   /* enum fence */
     uint64_t ready_ms; /* monotonic, when it became ready */
     struct restart restart;
-    struct event *on_control, *on_output, *on_dropped, *on_restart;
+    struct event *on_control, *on_output, *on_dropped, *on_silence, *on_restart;
     struct child_log {
         uint64_t second;
         uint32_t lines;  /* of this second */

@@ -290,10 +290,14 @@ handle_sigchld(int fd, short what, void *arg)
     int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
         struct child *c = find_child(pid);
 
-        if (c != NULL)
+        if (WIFSTOPPED(status)) {
+            log_event(LOG_LEVEL_WARNING, "child-stopped", "pid=%d signal=SIG%s action=continue",
+                      (int)pid, sigabbrev_np(WSTOPSIG(status)));
+            kill(pid, SIGCONT); /* it serves, or it is killed */
+        } else if (c != NULL)
             handle_end(c, status);
         else if (!drain_take_end(pid, status))
             upgrade_take_end(pid, status);

@@ -38,7 +38,7 @@ static struct {
     struct worker_config config;
     struct ev_loop *loop;
     ev_io control;
-    ev_timer stop_check;
+    ev_timer stop_check, alive;
     double stop_by_s; /* 0: no limit (draining) */
     bool stopping;
     char role[32];
@@ -173,6 +173,15 @@ tell_master(enum control_type type, uint32_t value)
         log_die("the control channel does not take a message");
 }
 
+/* One that is not taken is followed by the next. */
+static void
+on_alive(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct control_head head = {.type = CONTROL_ALIVE};
+
+    (void)channel_send(HANDOFF_CONTROL, &head, sizeof(head), NULL, 0);
+}
+
 /* --- the start ------------------------------------------------------------------------------ */
 
 static void
@@ -291,6 +300,8 @@ main(int argc, char **argv)
     fences = lock_down();
     tell_master(CONTROL_FENCES, fences);
     turns_watch(worker.loop);
+    ev_timer_init(&worker.alive, on_alive, LIMIT_ALIVE_MS / 1e3, LIMIT_ALIVE_MS / 1e3);
+    ev_timer_start(worker.loop, &worker.alive);
     server_start();
     tell_master(CONTROL_READY, 0);
     ev_run(worker.loop, 0);

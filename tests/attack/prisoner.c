@@ -474,12 +474,14 @@ static void
 idle(void)
 {
     static struct channel_packet packet;
+    struct control_head alive = {CONTROL_ALIVE, 0};
     struct pollfd p = {HANDOFF_CONTROL, POLLIN, 0};
 
     for (;;) {
         struct control_head head = {0};
         int r;
 
+        channel_send(HANDOFF_CONTROL, &alive, sizeof alive, NULL, 0);
         poll(&p, 1, 1000);
         r = channel_receive(HANDOFF_CONTROL, &packet);
         if (r == 0 && packet.len >= sizeof head) {

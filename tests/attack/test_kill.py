@@ -26,7 +26,8 @@ FINE = {200, 404, 409, 429, 500, 502, 503, 504}
 
 
 class Timed:
-    """How long one client was without service, at worst."""
+    """How long one client was without service, at worst, and after which blow."""
+    blow = ""
 
     def __init__(self):
         self.good, self.worst, self.gaps = time.monotonic(), 0.0, []
@@ -36,7 +37,7 @@ class Timed:
         self.good = time.monotonic()
         self.worst = max(self.worst, gap)
         if gap > 0.5:
-            self.gaps.append(gap)
+            self.gaps.append((gap, Timed.blow))
 
 
 class Clients:
@@ -126,20 +127,25 @@ class Blows:
         self.server, self.fails, self.dice, self.counts = server, fails, dice, {}
 
     def strike(self):
-        role = self.dice.choice(["worker", "worker", "broker", "keeper"])
+        role = self.dice.choice(["worker", "worker", "broker", "keeper", "master"])
         blow = self.dice.choice(["kill", "kill", "stop", "long stop", "term", "allocations",
                                  "address space", "upgrade"])
         if blow in ("upgrade", "allocations"):
             role = "all"
-        pids = [self.server.pid] if role == "all" else \
+        if role == "master" and blow in ("term", "address space"):
+            return
+        pids = [self.server.pid] if role in ("all", "master") else \
             launch_help.keepers() if role == "keeper" else self.server.role(role)
         if not pids or (role == "keeper" and blow == "address space"):
             return
-        self.counts[role + ": " + blow] = self.counts.get(role + ": " + blow, 0) + 1
+        Timed.blow = role + ": " + blow
+        self.counts[Timed.blow] = self.counts.get(Timed.blow, 0) + 1
         try:
             getattr(self, blow.replace(" ", "_"))(self.dice.choice(pids))
         except ProcessLookupError:
             pass
+        if (role, blow) == ("master", "kill"):
+            self.server.start_again()
 
     def kill(self, pid):
         os.kill(pid, signal.SIGKILL)
@@ -237,7 +243,7 @@ def report(blows, clients):
     print("blows: %d %s" % (sum(blows.counts.values()), dict(sorted(blows.counts.items()))))
     print("rounds: %s; launches %d; marks of shells %d" % (clients.done, len(clients.launched),
                                                            clients.n_shells))
-    print("longest times without a list: %s s" % [round(g, 2) for g in gaps[-5:]])
+    print("longest times without a list: %s" % ["%.2f s, %s" % g for g in gaps[-5:]])
 
 
 def check_nothing_grew(server, rss, fds):
@@ -250,5 +256,8 @@ def check_nothing_grew(server, rss, fds):
         process.wait_for(lambda: len(process.descriptors(pid)) < 48, 60, "descriptors: %s" %
                          process.descriptors(pid))
         assert process.rss_kib(pid) < 200 << 10
-    process.wait_for(lambda: metric(server, "websockets") == 0 and metric(server, "connections") <= 2,
-                     60, "counters that are true")
+    try:
+        process.wait_for(lambda: metric(server, "websockets") == 0 and
+                         metric(server, "connections") <= 2, 60, "counters")
+    except AssertionError:
+        raise AssertionError("counters that are not true:\n" + server.get("/api/metrics").text)

@@ -115,6 +115,23 @@ def test_attempt(name, started, monkeypatch):
     process.wait_for(lambda: not harness.leftovers(), 10, "no process left")
 
 
+def test_a_worker_that_hangs_is_replaced(monkeypatch):
+    monkeypatch.setattr(harness, "SERVER", os.path.join(BUILD, "ssebench-webui"))
+    monkeypatch.setattr(harness, "BUILD", BUILD)
+    place = harness.Place(demo=False)
+    server = harness.Server(place, {"SSEBENCH_PRISONER": "1"}, "/spin")
+    others = [server.broker()] + [p for p in server.workers() if process.command(p)[1:2] == ["2"]]
+    try:
+        process.wait_for(lambda: "child-hung child=worker.1 " in server.log, 60, "the word on it")
+        process.wait_for(lambda: re.search("child-ended child=worker.1 .*SIGKILL", server.log),
+                         20, "its end")
+        assert len(others) == 2 and all(process.alive(p) for p in others)
+        assert server.log.count("child-hung") == 1
+    finally:
+        server.stop()
+        place.close()
+
+
 @pytest.mark.parametrize("wrong", ["prisoner as worker", "prisoner as master"])
 def test_builds_do_not_mix(wrong, tmp_path):
     """The server refuses to run with a prisoner; a prisoner's master with our worker."""

@@ -145,19 +145,31 @@ class Server:
         if self.base:
             self.env["SSEBENCH_WEBUI_BASE_PATH"] = self.base
         self.token = self.env.get("SSEBENCH_WEBUI_TOKEN")
-        self.out, self.err, self.lines = [], [], threading.Condition()
-        who = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+        self.err, self.lines = [], threading.Condition()
+        self.command, self.cwd = [*(under or []), program], cwd or place.checkout
+        self.who = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+        self.address, self.url = None, None
+        self.run()
+        if wait:
+            self.wait_listening()
+
+    def run(self):
+        self.out = []
         self.process = subprocess.Popen(
-            [*(under or []), program], env=self.env, cwd=cwd or place.checkout, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **who)
+            self.command, env=self.env, cwd=self.cwd, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **self.who)
         self.readers = [threading.Thread(target=self.collect, args=a, daemon=True)
                         for a in ((self.process.stdout, self.out),
                                   (self.process.stderr, self.err))]
         for r in self.readers:
             r.start()
-        self.address, self.url = None, None
-        if wait:
-            self.wait_listening()
+
+    def start_again(self):
+        """What a service manager does when the master is gone: the same program, the same port."""
+        self.process.wait(10)
+        self.env["PORT"] = str(self.address[1])
+        self.run()
+        self.wait_listening()
 
     def collect(self, stream, into):
         for line in stream:

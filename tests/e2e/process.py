@@ -1,6 +1,8 @@
 """Looking at processes through /proc: who belongs to whom, and what a process may do."""
+import contextlib
 import ctypes
 import os
+import signal
 import subprocess
 import time
 
@@ -108,6 +110,41 @@ def wait_for(condition, seconds=20, what="condition"):
         if time.monotonic() > until:
             raise AssertionError("not within %d s: %s" % (seconds, what))
         time.sleep(0.03)
+
+
+@contextlib.contextmanager
+def held(master, pids):
+    """They stand still meanwhile, and so does their master, which would let them go on."""
+    stopped = [master, *pids]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in reversed(stopped):
+            os.kill(pid, signal.SIGCONT)
+
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
+
+
+@contextlib.contextmanager
+def frozen(pid):
+    """It stands still, and its master is not told. Needs root."""
+    ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+    ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+    def ask(request):
+        if ptrace(request, pid, None, None) != 0:
+            raise OSError(ctypes.get_errno(), "ptrace")
+    ask(PTRACE_SEIZE)
+    ask(PTRACE_INTERRUPT)
+    os.waitpid(pid, 0)  # until it stands
+    try:
+        yield
+    finally:
+        if alive(pid):
+            ask(PTRACE_DETACH)
 
 
 def reap():

@@ -69,6 +69,20 @@ def test_metrics_count(start):
     assert after["longest_turn_microseconds"] >= before["longest_turn_microseconds"] > 0
 
 
+def test_what_a_killed_worker_had_open_is_not_counted(start):
+    server = start()
+    counted = metrics(server)["requests_total"]
+    sockets = [server.websocket("/api/launch/ws") for _ in range(6)]
+    process.wait_for(lambda: metrics(server)["websockets"] == 6, what="six sockets in the count")
+    for worker in server.workers():
+        os.kill(worker, signal.SIGKILL)
+    process.wait_for(lambda: metrics(server)["websockets"] == 0, what="none in the count")
+    process.wait_for(lambda: metrics(server)["connections"] <= 1, what="our own connection only")
+    assert metrics(server)["requests_total"] > counted
+    for s in sockets:
+        s.connection.close()
+
+
 def line_with(server, *words):
     def found():
         return [x for x in server.err if all(w in x for w in words)]

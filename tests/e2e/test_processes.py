@@ -54,6 +54,16 @@ def test_stop_closes_websockets_with_1001(start):
     assert server.stop() == 0
 
 
+def test_who_is_stopped_is_continued(start):
+    """By SIGSTOP it would serve nobody, and nobody would notice."""
+    server = start()
+    for pid in server.workers() + server.role("broker"):
+        os.kill(pid, signal.SIGSTOP)
+    process.wait_for(lambda: server.log.count("child-stopped ") == 3, what="three lines")
+    assert all(shows(server) for _ in range(8))
+    assert server.log.count("signal=SIGSTOP action=continue") == 3 and "child-ended" not in server.log
+
+
 def test_stop_does_not_wait_for_idle_connections(start):
     server = start()
     with server.connect() as c:
@@ -119,16 +129,11 @@ def test_killed_broker_is_replaced(start):
 
 def log_viewers(server, n, others):
     """n viewers of a log, none of them at one of `others`, who are stopped meanwhile."""
-    for pid in others:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with process.held(server.pid, others):
         sockets = [server.websocket("/api/containers/%s/logs-ws" % RUN) for _ in range(n)]
         for ws in sockets:
             while ws.receive_json()["type"] != "end":
                 pass
-    finally:
-        for pid in others:
-            os.kill(pid, signal.SIGCONT)
     return sockets
 
 
