@@ -125,6 +125,29 @@ refused_by_origin(const struct access_rules *rules, const struct access_request 
     return refuse(v, 403, "Origin not allowed", setting_origins);
 }
 
+/* A page's images, frames and links carry no Origin, and some GETs here start a process. Browsers say
+ * whose page asks (W3C Fetch Metadata); "none" is the person's own doing. */
+static bool
+is_foreign_page(const struct access_request *r)
+{
+    static const char own[] = "same-origin", person[] = "none";
+    size_t n = r->fetch_site_len;
+
+    if (r->fetch_site == NULL || r->origin != NULL)
+        return false;
+    return !(n == strlen(own) && memcmp(r->fetch_site, own, n) == 0) &&
+           !(n == strlen(person) && memcmp(r->fetch_site, person, n) == 0);
+}
+
+/* Rule 2, for what is more than looking. */
+static bool
+refused_by_fetch_site(const struct access_request *r, struct access_verdict *v)
+{
+    if (!is_foreign_page(r) || policy_access_deed(r) == DEED_VIEW)
+        return false;
+    return refuse(v, 403, "Origin not allowed", setting_origins);
+}
+
 /* Rule 4. No setting admits a request without the token. */
 static bool
 refused_by_token(const struct access_rules *rules, const struct access_request *r,
@@ -236,7 +259,7 @@ policy_access_decide(const struct access_rules *rules,
     /* A handshake is no page wherever it goes: contract 10.3 names every upgrade. */
     if (!policy_access_is_api(request->path, request->path_len) && !request->upgrade)
         return v;
-    if (refused_by_origin(rules, request, &v))
+    if (refused_by_origin(rules, request, &v) || refused_by_fetch_site(request, &v))
         return v;
     if (strcmp(request->method, "OPTIONS") == 0) {
         v.outcome = ACCESS_PREFLIGHT;

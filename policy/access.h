@@ -40,6 +40,8 @@ struct access_request {
     size_t host_len;
     const char *origin; /* NULL: no header */
     size_t origin_len;
+    const char *fetch_site; /* Sec-Fetch-Site; NULL: no header */
+    size_t fetch_site_len;
     bool token_given; /* a token stood in Authorization or in a subprotocol */
     bool token_good;  /* and its keyed hash is one of the server's, not expired */
     enum role role;   /* of that token */
@@ -63,7 +65,7 @@ struct access_verdict {
 };
 
 /* Decide. Rules, first that applies: host name (token-less), peer's account (token-less),
- * origin, preflight, token, hosted, terminal, the token's role. Paths outside /api meet only the host and peer
+ * origin (or, without one, Sec-Fetch-Site), preflight, token, hosted, terminal, the token's role. Paths outside /api meet only the host and peer
  * rules, unless they ask for an upgrade. */
 struct access_verdict
 policy_access_decide(const struct access_rules *rules, const struct access_request *request);

@@ -122,6 +122,9 @@ hint_make(const struct exchange *x, const struct access_verdict *v, char *out, s
     if (x->request.origin.at)
         n += snprintf(out + n, size - (size_t)n, " and Origin \"%s\"",
                       hint_value(x->request.origin, origin));
+    else if (x->request.fetch_site.at && strstr(v->setting, "ORIGINS"))
+        n += snprintf(out + n, size - (size_t)n, " and Sec-Fetch-Site \"%s\"",
+                      hint_value(x->request.fetch_site, origin));
     if (x->conn->peer == PEER_UID && v->status == 403)
         n += snprintf(out + n, size - (size_t)n, " from user %u",
                       (unsigned)x->conn->peer_uid);
@@ -220,6 +223,8 @@ decide(struct exchange *x)
         .host_len = r->host.len,
         .origin = r->origin.at,
         .origin_len = r->origin.len,
+        .fetch_site = r->fetch_site.at,
+        .fetch_site_len = r->fetch_site.len,
         .peer = x->conn->peer == PEER_UID ? ACCESS_PEER_UID : ACCESS_PEER_UNKNOWN,
         .peer_uid = x->conn->peer_uid,
     };

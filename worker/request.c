@@ -157,6 +157,7 @@ struct field_rule {
 static const struct field_rule FIELD_RULES[] = {
     {"host", IN_REQUEST(host)},
     {"origin", IN_REQUEST(origin)},
+    {"sec-fetch-site", IN_REQUEST(fetch_site)},
     {"authorization", IN_REQUEST(authorization)},
     {"content-type", IN_REQUEST(content_type)},
     {"if-none-match", IN_REQUEST(if_none_match)},

@@ -33,6 +33,7 @@ struct request {
     struct span query;         /* raw, without '?' */
     struct span host;
     struct span origin;        /* at == NULL: header absent, here and below */
+    struct span fetch_site;
     struct span authorization;
     struct span content_type;
     struct span accept_encoding;

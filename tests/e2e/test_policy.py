@@ -285,6 +285,16 @@ def test_forwarded_headers_decide_nothing(shared):
     assert shared.get("/api/health", {"Origin": "http://evil.example", **fake}).status == 403
 
 
+@pytest.mark.parametrize("site, status", [("cross-site", 403), ("same-site", 403), ("?", 403),
+                                          ("same-origin", 200), ("none", 200), (None, 200)])
+def test_another_sites_page_without_an_origin(shared, site, status):
+    r = shared.get("/api/launch/doctor", {"Sec-Fetch-Site": site})
+    assert r.status == status, r
+    if status == 403:
+        assert r.json()["error"] == "Origin not allowed" and site in r.json()["hint"]
+    assert shared.get("/api/health", {"Sec-Fetch-Site": site}).status == 200
+
+
 def test_headers_of_every_answer(shared):
     for path in ("/api/health", "/api/nothing", "/api/containers/bad!id", "/", "/nothing.js"):
         r = shared.get(path)

@@ -77,6 +77,10 @@ enum with {
     WS = 16,   /* as a WebSocket handshake */
     VIEW = 32, /* a good token of a lesser role */
     OPERATE = 64,
+    CROSS = 128, /* Sec-Fetch-Site, what another site's page sends, and so on */
+    SITE = 256,
+    SAME = 512,
+    PERSON = 1024,
 };
 
 struct access_case {
@@ -277,6 +281,25 @@ static const struct access_case cases[] = {
     {"origin against an unparsable host", TOKEN, OTHER | GOOD, "GET", "/api/health",
      "a b", "http://ab", NO_ORIGIN},
 
+    /* rule 2 where there is no Origin: another page's image, frame or link */
+    {"image that starts", PLAIN, OWN | CROSS, "GET", "/api/containers/r/opencode/health", LOCAL,
+     NULL, NO_ORIGIN},
+    {"image of another port", PLAIN, OWN | SITE, "GET", "/api/containers/r/opencode/health",
+     LOCAL, NULL, NO_ORIGIN},
+    {"image that asks the host", PLAIN, OWN | CROSS, "GET", "/api/launch/doctor", LOCAL, NULL,
+     NO_ORIGIN},
+    {"image with a token", TOKEN, OWN | GOOD | CROSS, "GET", "/api/launch/doctor", LOCAL, NULL,
+     NO_ORIGIN},
+    {"socket without an origin", PLAIN, OWN | CROSS | WS, "GET", "/api/pty/r", LOCAL, NULL,
+     NO_ORIGIN},
+    {"our own page", PLAIN, OWN | SAME, "GET", "/api/containers/r/opencode/health", LOCAL, NULL,
+     ALLOWED},
+    {"typed by a person", PLAIN, OWN | PERSON, "GET", "/api/launch/doctor", LOCAL, NULL,
+     ALLOWED},
+    {"link to a log", PLAIN, OWN | CROSS, "GET", "/api/containers/r/logs", LOCAL, NULL, ALLOWED},
+    {"link to the page", PLAIN, OWN | CROSS, "GET", "/", LOCAL, NULL, ALLOWED},
+    {"listed page", PLAIN, OWN | CROSS, "POST", "/api/launch", LOCAL, LISTED, ALLOWED_CORS},
+
     /* rule 3: preflight */
     {"preflight, listed", PLAIN, OWN, "OPTIONS", "/api/launch", LOCAL, LISTED, 204,
      NULL, NULL, true},
@@ -404,6 +427,11 @@ decide(const struct access_case *c)
 {
     static const uint32_t uids[] = {[OWN] = 1000, [ROOT] = 0, [OTHER] = 1001};
     int peer = c->with & 3;
+    const char *site = (c->with & CROSS) != 0    ? "cross-site"
+                       : (c->with & SITE) != 0   ? "same-site"
+                       : (c->with & SAME) != 0   ? "same-origin"
+                       : (c->with & PERSON) != 0 ? "none"
+                                                 : NULL;
     struct access_request request = {
         .method = c->method,
         .path = c->path,
@@ -413,6 +441,8 @@ decide(const struct access_case *c)
         .host_len = strlen(c->host),
         .origin = c->origin,
         .origin_len = c->origin != NULL ? strlen(c->origin) : 0,
+        .fetch_site = site,
+        .fetch_site_len = site != NULL ? strlen(site) : 0,
         .token_given = (c->with & (GOOD | WRONG | VIEW | OPERATE)) != 0,
         .token_good = (c->with & (GOOD | VIEW | OPERATE)) != 0,
         .role = (c->with & GOOD) != 0      ? ROLE_FULL

@@ -1,7 +1,8 @@
 // Matrix, comparison, search, settings, connection: each opens, works and is accessible.
 import test from "node:test";
 import assert from "node:assert/strict";
-import { assertAccessible, openBrowser, openPage, shots } from "./page.mjs";
+import { createServer } from "node:http";
+import { assertAccessible, openBrowser, openPage, shots, URL_BASE } from "./page.mjs";
 
 async function withPage(t, path) {
     const { context, close } = await openBrowser();
@@ -88,4 +89,25 @@ test("an unknown address says so", async (t) => {
     await page.goto(new URL("runs/no-such-run", page.url()).href);
     await page.getByRole("heading", { name: "Run not found" }).waitFor();
     await assertAccessible(page, "run not found");
+});
+
+test("a link on another site's page starts nothing", async (t) => {
+    const other = createServer((request, answer) => {
+        answer.setHeader("Content-Type", "text/html");
+        answer.end(`<a href="${new URL(`api${request.url}`, URL_BASE).href}">go</a>`);
+    });
+    await new Promise((done) => other.listen(0, "127.0.0.1", done));
+    const { context, close } = await openBrowser();
+    t.after(async () => {
+        await close();
+        other.close();
+        other.closeAllConnections();
+    });
+    for (const [path, status] of [["/launch/doctor", 403], ["/health", 200]]) {
+        const page = await context.newPage();
+        await page.goto(`http://127.0.0.1:${other.address().port}${path}`);
+        const answer = page.waitForResponse((r) => r.url().includes("/api/"));
+        await page.getByRole("link").click();
+        assert.equal((await answer).status(), status, path);
+    }
 });
