@@ -10,21 +10,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "broker/broker.h"
 #include "broker/launches.h"
 #include "broker/logs.h"
 #include "broker/master_link.h"
+#include "broker/outbox.h"
+#include "broker/proofs.h"
 #include "broker/tty.h"
 #include "broker/watch.h"
 #include "common/limits.h"
 #include "common/log.h"
 #include "policy/role.h"
-#include "policy/token.h"
-#include "policy/token_list.h"
 
 #define PACKETS_PER_WAKE 16u /* so that one worker cannot starve the others */
 
@@ -67,7 +65,8 @@ static const struct {
     [MESSAGE_LAUNCH_CLEAR] = {0, handle_launch_clear, DEED_OPERATE},
     [MESSAGE_LAUNCH_WATCH] = {0, handle_launch_watch, DEED_VIEW},
     [MESSAGE_LAUNCH_OUTPUT] = {0, handle_launch_output, DEED_VIEW},
-    [MESSAGE_RUN_CONNECT] = {0, handle_run_connect, DEED_VIEW}, /* the daemon; others: broker/connect.c */
+    /* the daemon; others: broker/connect.c */
+    [MESSAGE_RUN_CONNECT] = {0, handle_run_connect, DEED_VIEW},
     [MESSAGE_RUN_WATCH] = {0, handle_run_watch, DEED_VIEW},
     [MESSAGE_RUN_UNWATCH] = {0, handle_run_unwatch, DEED_VIEW},
     [MESSAGE_TASK_FILE] = {0, handle_task_file, DEED_VIEW},
@@ -80,26 +79,16 @@ static const struct {
     [MESSAGE_TOKEN_SHOW] = {0, handle_token_show, DEED_VIEW},
 };
 
-/* A message that the worker's socket had no room for. */
-struct queued {
-    STAILQ_ENTRY(queued) link;
-    size_t len;
-    int fd; /* owned, or -1 */
-    unsigned char bytes[];
-};
-
 struct peer {
     struct dispatch *dispatch;
     uint64_t id;
     uint32_t number;
     int fd;
-    struct event *readable, *writable;
-    uint16_t shown[HANDOFF_TOKENS]; /* tokens whose proof came this way */
-    unsigned n_shown;
+    struct event *readable;
+    struct outbox out;
+    struct proofs proofs;     /* in whose name it may speak */
     bool seen[MESSAGE_TYPES]; /* for ONCE; [MESSAGE_HELLO]: the versions were compared */
     unsigned n_pending;       /* requests without an answer yet */
-    unsigned n_queued;
-    STAILQ_HEAD(, queued) queue;
 };
 
 struct dispatch {
@@ -118,18 +107,6 @@ dispatch_new(struct broker *b)
     return d;
 }
 
-static void
-queue_drop(struct peer *peer)
-{
-    struct queued *q = STAILQ_FIRST(&peer->queue);
-
-    STAILQ_REMOVE_HEAD(&peer->queue, link);
-    peer->n_queued--;
-    if (q->fd >= 0)
-        close(q->fd);
-    free(q);
-}
-
 /* What it had started ends with it: nobody else knows of it (design R5). */
 static void
 peer_close(struct peer *peer)
@@ -145,12 +122,9 @@ peer_close(struct peer *peer)
         launches_end_peer(d->broker->launches, peer->id);
     if (d->broker->watches != NULL)
         watches_end_peer(d->broker->watches, peer->id);
-    while (!STAILQ_EMPTY(&peer->queue))
-        queue_drop(peer);
+    outbox_done(&peer->out);
     if (peer->readable != NULL)
         event_free(peer->readable);
-    if (peer->writable != NULL)
-        event_free(peer->writable);
     close(peer->fd);
     free(peer);
 }
@@ -221,79 +195,35 @@ check_packet(struct peer *peer, const struct channel_packet *packet,
 
 /* --- in whose name ------------------------------------------------------------------------- */
 
-static const struct handoff_token *
-token_by_number(const struct broker *b, uint32_t number)
-{
-    return handoff_token_by_number(b->config.tokens, b->config.n_tokens, number);
-}
-
 const char *
 dispatch_token_name(const struct broker *b, uint16_t as)
 {
-    const struct handoff_token *token = as != 0 ? token_by_number(b, as) : NULL;
+    const struct handoff_token *token =
+        handoff_token_by_number(b->config.tokens, b->config.n_tokens, as);
 
     return token != NULL ? token->name : "";
 }
 
-static bool
-is_shown(const struct peer *peer, uint16_t number)
-{
-    for (unsigned i = 0; i < peer->n_shown; i++)
-        if (peer->shown[i] == number)
-            return true;
-    return false;
-}
-
-/* What a worker may do for itself is what every client may see. The role of a token is the
- * configuration's word, never the worker's; and it ends with the token. */
-static enum role
-role_of(const struct peer *peer, uint16_t as)
-{
-    const struct broker *b = peer->dispatch->broker;
-    const struct handoff_token *token;
-
-    if (as == 0)
-        return b->config.has_token ? ROLE_VIEW : ROLE_FULL;
-    token = token_by_number(b, as);
-    if (token == NULL || !is_shown(peer, as) ||
-        policy_token_expired(token->expires_s, time(NULL)))
-        return ROLE_NONE;
-    return (enum role)token->role;
-}
-
-/* A number that is no token's is the race with a reload; a wrong proof is none. */
 static int
 handle_token_show(struct broker *b, const struct ask *ask, const void *request,
                   struct channel_packet *packet)
 {
-    const struct request_token_show *q = request;
     struct peer *peer = peer_by_id(b->dispatch, ask->peer);
-    const struct handoff_token *token = token_by_number(b, q->number);
+    int r = proofs_show(&peer->proofs, &b->config, request);
 
     (void)packet;
-    if (q->reserved != 0 || q->number == 0 || q->number > UINT16_MAX)
-        return -EBADMSG;
-    if (token != NULL && !policy_digest_equal(token->digest, q->proof))
-        return -EBADMSG;
-    if (token != NULL && !is_shown(peer, token->number) && peer->n_shown < HANDOFF_TOKENS)
-        peer->shown[peer->n_shown++] = token->number;
-    dispatch_answer_status(b->dispatch, ask, token != NULL ? ANSWER_OK : ANSWER_REFUSED);
+    if (r == -EBADMSG)
+        return r;
+    dispatch_answer_status(b->dispatch, ask, r == 0 ? ANSWER_OK : ANSWER_REFUSED);
     return 0;
 }
 
 void
 dispatch_tokens_changed(struct dispatch *d)
 {
-    for (size_t i = 0; i <= LIMIT_WORKERS; i++) {
-        struct peer *peer = d->peers[i];
-        unsigned n = 0;
-
-        for (unsigned k = 0; peer != NULL && k < peer->n_shown; k++)
-            if (token_by_number(d->broker, peer->shown[k]) != NULL)
-                peer->shown[n++] = peer->shown[k];
-        if (peer != NULL)
-            peer->n_shown = n;
-    }
+    for (size_t i = 0; i <= LIMIT_WORKERS; i++)
+        if (d->peers[i] != NULL)
+            proofs_prune(&d->peers[i]->proofs, &d->broker->config);
 }
 
 /* Design R3: the worker has decided already; a worker that lies gets the same answer here. */
@@ -321,7 +251,8 @@ take_packet(struct peer *peer, struct channel_packet *packet, const char **ret_n
     peer->seen[head.type] = true;
     peer->n_pending++;
     ask = (struct ask){.peer = peer->id, .seq = head.seq, .type = head.type,
-                       .role = (uint8_t)role_of(peer, head.as), .as = head.as};
+                       .role = (uint8_t)proofs_role(&peer->proofs, &d->broker->config, head.as),
+                       .as = head.as};
     if (peer->n_pending > LIMIT_BROKER_PENDING) {
         dispatch_answer_status(d, &ask, ANSWER_BUSY);
         return 0;
@@ -342,7 +273,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     (void)what;
     /* While answers wait for room nothing more is read: the worker's own back-pressure. */
-    for (unsigned i = 0; i < PACKETS_PER_WAKE && peer->n_queued == 0; i++) {
+    for (unsigned i = 0; i < PACKETS_PER_WAKE && peer->out.n == 0; i++) {
         const char *name = "?";
         int r = channel_receive(peer->fd, &packet);
 
@@ -379,77 +310,15 @@ handle_hello(struct broker *b, const struct ask *ask, const void *request,
     return 0;
 }
 
-/* 0: gone out, or gone for good. -EAGAIN: wait for room. */
-static int
-send_now(struct peer *peer, void *bytes, size_t len, int fd)
-{
-    int r = channel_send(peer->fd, bytes, len, &fd, fd >= 0 ? 1 : 0);
-
-    if (r == -ETOOMANYREFS && fd >= 0) {
-        /* Too many descriptors in flight for this user: "try again" instead of a stall. */
-        struct answer_plain *a = bytes;
-        struct message_head head = a->head;
-
-        memset(bytes, 0, len);
-        a->head = head;
-        a->status = ANSWER_BUSY;
-        r = channel_send(peer->fd, bytes, len, NULL, 0);
-    }
-    return r == -EAGAIN ? -EAGAIN : 0; /* EPIPE is seen by on_readable */
-}
-
+/* Takes `fd`. What waits is bounded by what may be pending plus one event per follower. */
 static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+send_to(struct peer *peer, void *bytes, size_t len, int fd)
 {
-    struct peer *peer = arg;
-
-    (void)fd;
-    (void)what;
-    while (!STAILQ_EMPTY(&peer->queue)) {
-        struct queued *q = STAILQ_FIRST(&peer->queue);
-
-        if (send_now(peer, q->bytes, q->len, q->fd) == -EAGAIN)
-            return;
-        queue_drop(peer);
-    }
-    event_del(peer->writable);
-    event_add(peer->readable, NULL);
-}
-
-static int
-queue_add(struct peer *peer, const void *bytes, size_t len, int fd)
-{
-    struct queued *q = malloc(sizeof *q + len);
-
-    if (q == NULL)
-        return -ENOMEM;
-    q->len = len;
-    q->fd = fd;
-    memcpy(q->bytes, bytes, len);
-    STAILQ_INSERT_TAIL(&peer->queue, q, link);
-    if (peer->n_queued++ == 0) {
-        event_del(peer->readable);
-        event_add(peer->writable, NULL);
-    }
-    return 0;
-}
-
-/* Takes `fd`. The queue is bounded by what may be pending plus one event per follower. */
-static void
-send_or_queue(struct peer *peer, void *bytes, size_t len, int fd)
-{
-    if (peer->n_queued == 0 && send_now(peer, bytes, len, fd) == 0) {
-        if (fd >= 0)
-            close(fd);
+    if (outbox_send(&peer->out, bytes, len, fd) == 0)
         return;
-    }
-    if (queue_add(peer, bytes, len, fd) != 0) {
-        /* It would wait for good: another one in its place asks again. */
-        log_event(LOG_LEVEL_ERROR, "answer-lost", "worker=%u reason=memory", peer->number);
-        master_link_kill_worker(peer->dispatch->broker, peer->number);
-        if (fd >= 0)
-            close(fd);
-    }
+    /* It would wait for good: another one in its place asks again. */
+    log_event(LOG_LEVEL_ERROR, "answer-lost", "worker=%u reason=memory", peer->number);
+    master_link_kill_worker(peer->dispatch->broker, peer->number);
 }
 
 void
@@ -464,7 +333,7 @@ dispatch_answer(struct dispatch *d, const struct ask *ask, void *answer, int fd)
     }
     peer->n_pending--;
     *(struct message_head *)answer = (struct message_head){.type = ask->type, .seq = ask->seq};
-    send_or_queue(peer, answer, message_shape(ask->type)->answer_len, fd);
+    send_to(peer, answer, message_shape(ask->type)->answer_len, fd);
 }
 
 void
@@ -485,7 +354,7 @@ dispatch_tell(struct dispatch *d, uint64_t peer_id, uint16_t type, void *event)
     if (peer == NULL)
         return;
     *(struct message_head *)event = (struct message_head){.type = type};
-    send_or_queue(peer, event, message_shape(type)->event_len, -1);
+    send_to(peer, event, message_shape(type)->event_len, -1);
 }
 
 bool
@@ -493,7 +362,7 @@ dispatch_is_behind(struct dispatch *d, uint64_t peer_id)
 {
     struct peer *peer = peer_by_id(d, peer_id);
 
-    return peer != NULL && peer->n_queued > 0;
+    return peer != NULL && peer->out.n > 0;
 }
 
 unsigned
@@ -513,7 +382,7 @@ dispatch_n_pending(const struct dispatch *d)
 
     for (size_t i = 0; i <= LIMIT_WORKERS; i++)
         if (d->peers[i] != NULL)
-            n += d->peers[i]->n_pending + d->peers[i]->n_queued;
+            n += d->peers[i]->n_pending + d->peers[i]->out.n;
     return n;
 }
 
@@ -535,11 +404,9 @@ dispatch_add_worker(struct dispatch *d, uint32_t number, int fd)
         return -ENOMEM;
     }
     *peer = (struct peer){.dispatch = d, .id = ++d->last_id, .number = number, .fd = fd};
-    STAILQ_INIT(&peer->queue);
     d->peers[number] = peer;
     peer->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, peer);
-    peer->writable = event_new(base, fd, EV_WRITE | EV_PERSIST, on_writable, peer);
-    if (peer->readable == NULL || peer->writable == NULL ||
+    if (outbox_init(&peer->out, base, fd, peer->readable) != 0 || peer->readable == NULL ||
         event_add(peer->readable, NULL) != 0) {
         peer_close(peer);
         return -ENOMEM;
