@@ -71,7 +71,7 @@ reason_of(int status)
     return "Unknown";
 }
 
-/* --- heads ------------------------------------------------------------------------------ */
+/* --- heads ------------------------------------------------------------------------ */
 
 /* Where the next bytes of a head go; callers keep within HTTP_HEAD_MAX by construction. */
 static char *
@@ -201,7 +201,7 @@ exchange_header(struct exchange *x, const char *name, const char *value)
         x->has_cache = true;
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------- */
 
 void
 answer_out_free(struct out *out)
@@ -227,7 +227,7 @@ static int
 out_write(struct conn *c)
 {
     struct out *out = &c->out;
-    struct iovec slice[HTTP_IOVECS];
+    struct iovec slice[CONN_IOVECS];
     size_t left = WRITE_SLICE;
     int n_slice = 0;
     ssize_t n;
@@ -252,7 +252,7 @@ out_finished(struct conn *c)
     answer_out_free(&c->out);
     server_deadline_clear(&c->deadline);
     if (c->events & EV_WRITE)
-        http_watch(c, c->eof ? 0 : EV_READ);
+        conn_watch(c, c->eof ? 0 : EV_READ);
     if (c->stream)
         stream_written(c);
     else
@@ -293,13 +293,13 @@ answer_write(struct conn *c, const struct iovec *iov, unsigned n, unsigned n_vol
     if (done == 0 && out_spill(&c->out, n_volatile) < 0)
         done = -ENOMEM;
     if (done < 0) {
-        http_abort(c);
+        conn_abort(c);
     } else if (done == 1) {
         out_finished(c);
     } else {
         server_deadline_set(&c->deadline, LIMIT_WRITE_STALL_MS);
         c->progress = 0;
-        http_watch(c, c->events | EV_WRITE);
+        conn_watch(c, c->events | EV_WRITE);
     }
 }
 
@@ -309,7 +309,7 @@ answer_flush(struct conn *c)
     int done = out_write(c);
 
     if (done < 0) {
-        http_abort(c);
+        conn_abort(c);
     } else if (done == 1) {
         out_finished(c);
     } else if (c->progress >= WRITE_PROGRESS) {
@@ -319,7 +319,7 @@ answer_flush(struct conn *c)
     }
 }
 
-/* --- answers ----------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------- */
 
 /* Head and body in one system call. `owned` is freed when sent. */
 static void

@@ -34,7 +34,7 @@ stream_free(struct conn *c)
 
 /* The pieces of this turn: head once, then the slice in its frame, then the end. */
 static unsigned
-pieces_make(struct stream *s, struct iovec iov[HTTP_IOVECS])
+pieces_make(struct stream *s, struct iovec iov[CONN_IOVECS])
 {
     static const char END[] = "\r\n0\r\n\r\n"; /* from 2 on: the end without a slice before */
     size_t tail_from = s->data.len > 0 ? 0 : 2;
@@ -60,14 +60,14 @@ void
 stream_next(struct conn *c)
 {
     struct stream *s = c->stream;
-    struct iovec iov[HTTP_IOVECS];
+    struct iovec iov[CONN_IOVECS];
     int more;
     unsigned n;
 
     buf_reset(&s->data);
     more = s->source.fill(s->source.ctx, &s->data);
     if ((more < 0 && more != -EAGAIN) || s->data.failed) {
-        http_abort(c); /* a cut chunked body is seen as cut */
+        conn_abort(c); /* a cut chunked body is seen as cut */
         return;
     }
     s->ended = more == 0;
@@ -85,11 +85,11 @@ stream_written(struct conn *c)
     int readable = c->eof ? 0 : c->events & EV_READ;
 
     if (c->stream->ended) {
-        http_watch(c, readable);
+        conn_watch(c, readable);
         stream_free(c);
         http_answer_done(c);
     } else {
-        http_watch(c, c->stream->waiting ? readable : readable | EV_WRITE);
+        conn_watch(c, c->stream->waiting ? readable : readable | EV_WRITE);
     }
 }
 
@@ -132,7 +132,7 @@ exchange_stream(struct exchange *x, int status, const char *type, struct body_so
     if (x->request.method == METHOD_HEAD)
         head_only(x, status, type);
     else
-        http_abort(c);
+        conn_abort(c);
 }
 
 void

@@ -1,5 +1,5 @@
 /*
- * One request being answered. The HTTP side (worker/http.c) makes it, a route answers it
+ * One request being answered. The HTTP side (worker/http.h) makes it, a route answers it
  * exactly once, now or later. If the client goes away first, `on_gone` is called (once) and
  * the exchange must not be touched again.
  */

@@ -1,4 +1,4 @@
-/* One HTTP connection's reading side: heads, bodies, the order of exchanges, and its end. */
+/* The HTTP side of a connection: heads and bodies in, one exchange at a time, in order. */
 #include "worker/http.h"
 
 #include <errno.h>
@@ -8,183 +8,14 @@
 #include <unistd.h>
 
 #include "common/limits.h"
-#include "common/log.h"
 #include "common/scoreboard.h"
 #include "worker/access_gate.h"
-#include "worker/audit.h"
 #include "worker/routes.h"
-#include "worker/tokens.h"
 #include "worker/worker.h"
 
-#define BUFFER_SMALL 4096u              /* a browser's head fits; pooled */
-#define BUFFER_LARGE (LIMIT_HEAD + 512u) /* one byte over the limit must fit to be seen */
-#define POOL_MAX 64u
-#define PIPELINE_MAX 16u       /* requests of one connection before the others have a turn */
-#define LINGER_MS 2000u
-#define LINGER_BYTES (1024u * 1024u)
+#define PIPELINE_MAX 16u /* requests of one connection before the others have a turn */
 
-static struct ev_loop *loop_of_worker;
-static struct conn *all_conns;
-
-static struct {
-    char *buffers[POOL_MAX];
-    unsigned n_buffers;
-    struct exchange *exchanges;
-    unsigned n_exchanges;
-} pool;
-
-void
-http_init(struct ev_loop *loop)
-{
-    loop_of_worker = loop;
-}
-
-/* --- pools ------------------------------------------------------------------------------ */
-
-static bool
-buffer_take(struct conn *c)
-{
-    c->in = pool.n_buffers > 0 ? pool.buffers[--pool.n_buffers] : malloc(BUFFER_SMALL);
-    c->in_cap = BUFFER_SMALL;
-    c->in_at = c->in_len = 0;
-    return c->in != NULL;
-}
-
-static void
-buffer_give(struct conn *c)
-{
-    if (c->in && c->in_cap == BUFFER_SMALL && pool.n_buffers < POOL_MAX)
-        pool.buffers[pool.n_buffers++] = c->in;
-    else
-        free(c->in);
-    c->in = NULL;
-    c->in_at = c->in_len = c->in_cap = 0;
-}
-
-static struct exchange *
-exchange_take(struct conn *c)
-{
-    struct exchange *x = pool.exchanges;
-
-    if (x) {
-        pool.exchanges = x->next;
-        pool.n_exchanges--;
-    } else if (!(x = malloc(sizeof(*x)))) {
-        return NULL;
-    }
-    x->conn = c;
-    x->head_len = 0;
-    x->body = NULL;
-    x->body_len = 0;
-    x->body_owned = NULL;
-    x->body_whole = x->answered = x->outside = x->has_csp = x->has_cache = false;
-    x->let_in = false;
-    x->gone = NULL;
-    x->ticket = 0;
-    x->token = 0;
-    x->headers_len = 0;
-    return x;
-}
-
-static void
-exchange_give(struct exchange *x)
-{
-    free(x->body_owned);
-    if (pool.n_exchanges >= POOL_MAX) {
-        free(x);
-        return;
-    }
-    x->next = pool.exchanges;
-    pool.exchanges = x;
-    pool.n_exchanges++;
-}
-
-/* --- the end of a connection ---------------------------------------------------------------- */
-
-void
-http_watch(struct conn *c, int events)
-{
-    if (c->events == events)
-        return;
-    ev_io_stop(loop_of_worker, &c->io);
-    c->events = events;
-    if (events == 0)
-        return;
-    ev_io_set(&c->io, c->io.fd, events);
-    ev_io_start(loop_of_worker, &c->io);
-}
-
-/* Everything but the socket and the place under the caps. */
-static void
-conn_dismantle(struct conn *c)
-{
-    http_watch(c, 0);
-    *c->link = c->next;
-    if (c->next)
-        c->next->link = c->link;
-    server_deadline_clear(&c->deadline);
-    server_idle_remove(&c->idle);
-    stream_free(c);
-    answer_out_free(&c->out);
-    if (c->x)
-        exchange_give(c->x);
-    c->x = NULL;
-    buffer_give(c);
-    scoreboard_add(SCORE_CONNECTIONS, -1);
-    c->dead = true;
-}
-
-void
-http_abort(struct conn *c)
-{
-    struct connection_slot *slot = c->slot;
-
-    if (c->dead)
-        return;
-    if (c->x && !c->x->answered && c->x->gone) {
-        void (*gone)(struct exchange *x, void *ctx) = c->x->gone;
-
-        c->x->gone = NULL;
-        gone(c->x, c->x->gone_ctx);
-    }
-    conn_dismantle(c);
-    close(c->io.fd);
-    connection_slot_release(slot);
-    if (!c->in_process)
-        free(c);
-}
-
-/* Say that nothing more comes from us and wait for the peer to have read it: closing with
- * unread bytes would send an RST that can overtake the answer. */
-static void
-linger(struct conn *c)
-{
-    c->state = CONN_LINGER;
-    c->lingered = 0;
-    if (shutdown(c->io.fd, SHUT_WR) < 0 || c->eof) {
-        http_abort(c);
-        return;
-    }
-    server_deadline_set(&c->deadline, LINGER_MS);
-    http_watch(c, EV_READ);
-}
-
-static void
-linger_read(struct conn *c)
-{
-    static char scratch[65536];
-    ssize_t n = read(c->io.fd, scratch, sizeof(scratch));
-
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-        http_abort(c);
-        return;
-    }
-    c->lingered += n > 0 ? (size_t)n : 0;
-    if (c->lingered > LINGER_BYTES)
-        http_watch(c, 0); /* the deadline ends it */
-}
-
-/* --- requests -------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------- */
 
 /* Cut the base path off; a path that is not below it is marked. */
 static void
@@ -260,10 +91,10 @@ request_admitted(struct exchange *x)
     x->body_len = have;
     c->state = CONN_BODY;
     server_deadline_set(&c->deadline, LIMIT_BODY_MS);
-    http_watch(c, EV_READ);
+    conn_watch(c, EV_READ);
     if (x->request.expect_continue && have == 0 &&
         send(c->io.fd, CONTINUE, sizeof(CONTINUE) - 1, MSG_NOSIGNAL) < 0)
-        http_abort(c);
+        conn_abort(c);
 }
 
 static void
@@ -276,7 +107,7 @@ body_read(struct conn *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        http_abort(c);
+        conn_abort(c);
         return;
     }
     x->body_len += (size_t)n;
@@ -289,11 +120,11 @@ static void
 wait_for_head(struct conn *c)
 {
     if (c->eof) {
-        http_abort(c);
+        conn_abort(c);
         return;
     }
     if (c->in_at == c->in_len) {
-        buffer_give(c);
+        conn_release_buffer(c);
         server_deadline_set(&c->deadline,
                             worker_stopping() ? LIMIT_DRAIN_FRESH_MS : LIMIT_IDLE_MS);
     } else if (!c->deadline.link) {
@@ -302,7 +133,7 @@ wait_for_head(struct conn *c)
     }
     /* Half a head keeps no place either: at the cap the oldest goes. */
     server_idle_add(&c->idle);
-    http_watch(c, EV_READ);
+    conn_watch(c, EV_READ);
 }
 
 /* No memory for so much as a request: the fewest bytes that say so. */
@@ -315,7 +146,7 @@ give_up(struct conn *c)
     if (c->out.n == 0 &&
         send(c->io.fd, ANSWER, sizeof(ANSWER) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         c->eof = true; /* it is being closed either way */
-    http_abort(c);
+    conn_abort(c);
 }
 
 /* Take one request off the buffer. False: no whole one is there. */
@@ -327,13 +158,13 @@ next_request(struct conn *c)
 
     if (c->in_at == c->in_len)
         return false;
-    if (!(x = exchange_take(c))) {
+    if (!(x = exchange_new(c))) {
         give_up(c);
         return false;
     }
     result = request_parse(c->in + c->in_at, c->in_len - c->in_at, &x->request);
     if (result.verdict == REQUEST_MORE) {
-        exchange_give(x);
+        exchange_free(x);
         return false;
     }
     c->x = x;
@@ -355,7 +186,7 @@ next_request(struct conn *c)
 
 /* Answer what is in the buffer, in order, a bounded number at a time. */
 static void
-conn_process(struct conn *c)
+process(struct conn *c)
 {
     unsigned n = 0;
 
@@ -370,7 +201,7 @@ conn_process(struct conn *c)
     if (c->state != CONN_HEAD)
         return;
     if (n == PIPELINE_MAX && c->in_at < c->in_len)
-        http_watch(c, EV_READ | EV_WRITE); /* the next turn comes with writability */
+        conn_watch(c, EV_READ | EV_WRITE); /* the next turn comes with writability */
     else
         wait_for_head(c);
 }
@@ -385,49 +216,24 @@ http_answer_done(struct conn *c)
     if (!x->body_owned && whole)
         c->in_at += x->request.content_length;
     c->x = NULL;
-    exchange_give(x);
+    exchange_free(x);
     server_deadline_clear(&c->deadline);
     scoreboard_add(SCORE_REQUESTS, 1);
     if (c->close_after) {
         if (c->linger)
-            linger(c);
+            conn_linger(c);
         else
-            http_abort(c);
+            conn_abort(c);
         return;
     }
     c->state = CONN_HEAD;
     if (c->in_at == c->in_len)
         c->in_at = c->in_len = 0;
     if (!c->in_process)
-        conn_process(c);
+        process(c);
 }
 
-/* --- bytes in ------------------------------------------------------------------------------------ */
-
-/* Make room behind in_len. False: there is none (the head is as long as it may be). */
-static bool
-room_make(struct conn *c)
-{
-    char *larger;
-
-    if (!c->in)
-        return buffer_take(c);
-    if (c->in_len < c->in_cap)
-        return true;
-    if (c->state != CONN_HEAD)
-        return false; /* spans of the request in hand point into it */
-    if (c->in_at > 0) {
-        memmove(c->in, c->in + c->in_at, c->in_len - c->in_at);
-        c->in_len -= c->in_at;
-        c->in_at = 0;
-        return true;
-    }
-    if (c->in_cap >= BUFFER_LARGE || !(larger = realloc(c->in, BUFFER_LARGE)))
-        return false;
-    c->in = larger;
-    c->in_cap = BUFFER_LARGE;
-    return true;
-}
+/* --- bytes in --------------------------------------------------------------------- */
 
 /* One read for each wake: what is left wakes us again. */
 static void
@@ -436,18 +242,18 @@ head_read(struct conn *c)
     bool was_idle = c->in_at == c->in_len;
     ssize_t n;
 
-    if (!room_make(c)) {
+    if (!conn_make_room(c)) {
         if (c->state == CONN_HEAD)
-            http_abort(c);
+            conn_abort(c);
         else
-            http_watch(c, c->events & ~EV_READ);
+            conn_watch(c, c->events & ~EV_READ);
         return;
     }
     n = read(c->io.fd, c->in + c->in_len, c->in_cap - c->in_len);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < 0) {
-        http_abort(c);
+        conn_abort(c);
         return;
     }
     c->eof |= n == 0;
@@ -455,15 +261,15 @@ head_read(struct conn *c)
     if (c->state == CONN_ANSWER) {
         /* A peer that has shut its side down may still read: finish the answer. */
         if (c->eof)
-            http_watch(c, c->events & ~EV_READ);
+            conn_watch(c, c->events & ~EV_READ);
         return;
     }
     if (was_idle)
         server_deadline_clear(&c->deadline);
     if (c->eof)
-        http_abort(c);
+        conn_abort(c);
     else
-        conn_process(c);
+        process(c);
 }
 
 static void
@@ -477,8 +283,8 @@ on_event(struct ev_loop *loop, ev_io *io, int events)
             return; /* reading has its turn when the loop comes round */
         }
         if (c->state == CONN_HEAD) {
-            http_watch(c, EV_READ);
-            conn_process(c);
+            conn_watch(c, EV_READ);
+            process(c);
             return;
         }
         if (c->stream) {
@@ -489,70 +295,19 @@ on_event(struct ev_loop *loop, ev_io *io, int events)
     if (!(events & EV_READ))
         return;
     if (c->state == CONN_LINGER)
-        linger_read(c);
+        conn_linger_read(c);
     else if (c->state == CONN_BODY)
         body_read(c);
     else
         head_read(c);
 }
 
-/* --- from outside ----------------------------------------------------------------------------- */
+/* --- from server.c ---------------------------------------------------------------- */
 
 int
 http_conn_new(int fd, struct connection_slot *slot)
 {
-    struct conn *c = calloc(1, sizeof(*c));
-
-    if (!c)
-        return -ENOMEM;
-    c->slot = slot;
-    c->fresh = true;
-    c->next = all_conns;
-    c->link = &all_conns;
-    if (c->next)
-        c->next->link = &c->next;
-    all_conns = c;
-    ev_io_init(&c->io, on_event, fd, EV_READ);
-    scoreboard_add(SCORE_CONNECTIONS, 1);
-    server_deadline_set(&c->deadline, LIMIT_HEAD_MS);
-    server_idle_add(&c->idle);
-    http_watch(c, EV_READ);
-    return 0;
-}
-
-void
-http_close_idle(struct idle_place *place)
-{
-    http_abort((struct conn *)((char *)place - offsetof(struct conn, idle)));
-}
-
-unsigned
-http_close_tokens(bool (*valid)(uint16_t token))
-{
-    unsigned n = 0;
-    struct conn *next;
-
-    for (struct conn *c = all_conns; c; c = next) {
-        next = c->next;
-        if (valid(c->token))
-            continue;
-        http_abort(c);
-        n++;
-    }
-    return n;
-}
-
-void
-http_drain_idle(struct idle_place *place)
-{
-    struct conn *c = (struct conn *)((char *)place - offsetof(struct conn, idle));
-    char byte;
-
-    if (c->in_at == c->in_len && !c->fresh &&
-        recv(c->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
-        http_abort(c);
-    else
-        server_deadline_set(&c->deadline, LIMIT_DRAIN_FRESH_MS);
+    return conn_new(fd, slot, on_event) ? 0 : -ENOMEM;
 }
 
 void
@@ -565,78 +320,11 @@ http_deadline_passed(struct deadline *d)
         c->state = CONN_ANSWER;
         refuse_head(c->x, &late);
     } else if (c->state == CONN_HEAD && c->in_at < c->in_len &&
-               (c->x = exchange_take(c))) {
+               (c->x = exchange_new(c))) {
         memset(&c->x->request, 0, sizeof(c->x->request));
         c->state = CONN_ANSWER;
         refuse_head(c->x, &late);
     } else {
-        http_abort(c);
+        conn_abort(c);
     }
-}
-
-void
-exchange_hand_over(struct exchange *x, struct handover *ret_handover)
-{
-    struct conn *c = x->conn;
-    size_t used = c->in_at + x->head_len;
-    struct handover h = {.fd = c->io.fd, .slot = c->slot, .token = c->token};
-
-    if (c->in_len > used) {
-        h.unread_len = c->in_len - used;
-        h.unread = malloc(h.unread_len);
-        if (h.unread) {
-            memcpy(h.unread, c->in + used, h.unread_len);
-        } else {
-            close(h.fd);
-            h.fd = -1;
-            h.unread_len = 0;
-        }
-    }
-    x->answered = true;
-    audit_answer(x, 101);
-    scoreboard_add(SCORE_REQUESTS, 1);
-    conn_dismantle(c);
-    if (!c->in_process)
-        free(c);
-    *ret_handover = h;
-}
-
-/* --- what handlers see ------------------------------------------------------------------------- */
-
-const struct request *
-exchange_request(const struct exchange *x)
-{
-    return &x->request;
-}
-
-const char *
-exchange_body(const struct exchange *x, size_t *ret_len)
-{
-    *ret_len = x->body_len;
-    return x->body;
-}
-
-const char *
-exchange_param(const struct exchange *x, unsigned index)
-{
-    return index < HTTP_PARAMS ? x->params[index] : "";
-}
-
-uint16_t
-exchange_token(const struct exchange *x)
-{
-    return x->token == TOKENS_NONE ? 0 : x->token;
-}
-
-enum role
-exchange_role(const struct exchange *x)
-{
-    return tokens_role(x->token);
-}
-
-void
-exchange_on_gone(struct exchange *x, void (*gone)(struct exchange *x, void *ctx), void *ctx)
-{
-    x->gone = gone;
-    x->gone_ctx = ctx;
 }

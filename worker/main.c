@@ -17,7 +17,7 @@
 #include "common/sandbox.h"
 #include "common/scoreboard.h"
 #include "worker/broker_link.h"
-#include "worker/http.h"
+#include "worker/conn.h"
 #include "worker/launches.h"
 #include "worker/page.h"
 #include "worker/peers.h"
@@ -94,7 +94,7 @@ finish(unsigned limit_ms)
     ev_timer_start(worker.loop, &worker.stop_check);
 }
 
-/* --- the master's words ------------------------------------------------------------------------ */
+/* --- the master's words ----------------------------------------------------------- */
 
 static void
 take_config(struct channel_packet *packet)
@@ -264,7 +264,7 @@ set_up(void)
         log_die("WebSockets: %s", strerror(-error));
     if ((error = server_init(worker.loop, &worker.config)) < 0)
         log_die("listener: %s", strerror(-error));
-    http_init(worker.loop);
+    conn_init(worker.loop);
     launches_init();
     broker_link_init(worker.loop, HANDOFF_CHANNEL);
     ev_io_init(&worker.control, on_control, HANDOFF_CONTROL, EV_READ);

@@ -114,7 +114,7 @@ idle_evict(void)
 {
     if (server.idle.next == &server.idle)
         return false;
-    http_close_idle(server.idle.next);
+    conn_close_idle(server.idle.next);
     return true;
 }
 
@@ -268,6 +268,6 @@ server_stop(void)
     server.n_listeners = 0;
     for (struct idle_place *at = server.idle.next, *next; at != &server.idle; at = next) {
         next = at->next;
-        http_drain_idle(at);
+        conn_drain_idle(at);
     }
 }

@@ -9,7 +9,7 @@
 #include "policy/token.h"
 #include "policy/token_list.h"
 #include "worker/broker_as.h"
-#include "worker/http.h"
+#include "worker/conn.h"
 #include "worker/worker.h"
 #include "worker/ws.h"
 
@@ -81,7 +81,7 @@ sweep(void)
 
     broker_as_forget(is_valid);
     n = ws_close_tokens(is_valid, TOKENS_CLOSE_CODE, "Token no longer valid");
-    n += http_close_tokens(is_valid);
+    n += conn_close_tokens(is_valid);
     if (n > 0)
         log_event(LOG_LEVEL_INFO, "token-closed", "connections=%u", n);
 }
