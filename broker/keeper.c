@@ -9,24 +9,22 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "broker/keeper_command.h"
+#include "broker/keeper_output.h"
+#include "broker/keeper_socket.h"
 #include "broker/launch_record.h"
 #include "common/limits.h"
 
-#define CONNECTIONS 8       /* brokers: one, and another while it is being replaced */
 #define PACE_MS 10          /* a chatty command wakes us no more often */
 #define RETRY_MS 1000       /* a full disk, or a record that could not be written */
 #define GROUP_GRACE_MS 2000 /* to the group, once its leader has ended */
@@ -36,8 +34,7 @@ struct keeper {
     struct launch_keeper_record record;
     bool rescue;      /* the command is not our child */
     int exit_fd;      /* signalfd of SIGCHLD; rescue: the command's pidfd, -1: it is gone */
-    int listen_fd;
-    int connections[CONNECTIONS]; /* -1: free */
+    struct keeper_socket socket;
     bool unsaved;     /* the record on disk is older */
     bool give_up;     /* and will stay so */
     bool ending;      /* told to end the command */
@@ -55,25 +52,23 @@ now_ms(clockid_t clock)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* --- telling ------------------------------------------------------------------------------- */
+/* --- telling and keeping ------------------------------------------------------------------ */
 
-static void
-tell(struct keeper *k, int fd)
+static struct keeper_state
+state_of(const struct keeper *k)
 {
-    struct keeper_state state = {.ended_ms = k->record.ended_ms,
+    return (struct keeper_state){.ended_ms = k->record.ended_ms,
                                  .exit_status = (int32_t)k->record.exit_status,
                                  .output_error = k->output.error,
                                  .lost = k->output.lost};
-
-    send(fd, &state, sizeof state, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void
 tell_all(struct keeper *k)
 {
-    for (size_t i = 0; i < CONNECTIONS; i++)
-        if (k->connections[i] >= 0)
-            tell(k, k->connections[i]);
+    struct keeper_state state = state_of(k);
+
+    keeper_socket_tell_all(&k->socket, &state);
 }
 
 static void
@@ -88,64 +83,7 @@ save(struct keeper *k)
     k->unsaved = r < 0 && !k->give_up;
 }
 
-/* --- the command ------------------------------------------------------------------------------ */
-
-/* In the child: its output is the FIFO, which it holds open both ways. */
-static void
-become_command(char **words, int error_fd)
-{
-    static const int signals[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
-    int null_fd = open("/dev/null", O_RDONLY), out, error;
-    sigset_t none;
-
-    setsid();
-    out = openat(KEEPER_DIR, LAUNCH_PIPE, O_RDWR | O_NOFOLLOW);
-    if (null_fd < 0 || out < 0 || dup2(null_fd, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
-        goto failed;
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        signal(signals[i], SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (error_fd > 3) {
-        dup2(error_fd, 3);
-        fcntl(3, F_SETFD, FD_CLOEXEC);
-        error_fd = 3;
-    }
-    close_range(4, ~0u, 0);
-    execvp(words[0], words);
-failed:
-    error = errno;
-    if (write(error_fd, &error, sizeof error) != sizeof error)
-        _exit(127);
-    _exit(127);
-}
-
-static int
-start_command(struct keeper *k, char **words)
-{
-    int ends[2], error = 0;
-    pid_t pid;
-
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return -errno;
-    pid = fork();
-    if (pid == 0)
-        become_command(words, ends[1]);
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        return -errno;
-    }
-    if (read(ends[0], &error, sizeof error) == sizeof error) {
-        close(ends[0]);
-        waitpid(pid, NULL, 0);
-        return -error;
-    }
-    close(ends[0]);
-    k->record.pid = pid;
-    k->record.start_ticks = launch_start_ticks(pid);
-    return 0;
-}
+/* --- the command -------------------------------------------------------------------------- */
 
 static void
 signal_group(struct keeper *k, int number)
@@ -233,64 +171,28 @@ on_exit_fd(struct keeper *k)
     look_at_children(k);
 }
 
-/* --- connections --------------------------------------------------------------------------------- */
-
-/* By way of the descriptor: a path may be longer than a socket's address. */
-static int
-listen_in_dir(void)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0)
-        return -errno;
-    snprintf(a.sun_path, sizeof a.sun_path, "/proc/self/fd/%d/%s", KEEPER_DIR, LAUNCH_SOCKET);
-    unlinkat(KEEPER_DIR, LAUNCH_SOCKET, 0);
-    if (bind(fd, (struct sockaddr *)&a, sizeof a) != 0 || listen(fd, CONNECTIONS) != 0) {
-        int r = -errno;
-
-        close(fd);
-        return r;
-    }
-    return fd;
-}
+/* --- orders ------------------------------------------------------------------------------- */
 
 static void
 on_listen(struct keeper *k)
 {
-    int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct keeper_state state = state_of(k);
 
-    if (fd < 0)
-        return;
-    for (size_t i = 0; i < CONNECTIONS; i++) {
-        if (k->connections[i] >= 0)
-            continue;
-        k->connections[i] = fd;
-        tell(k, fd);
-        return;
-    }
-    close(fd);
+    keeper_socket_accept(&k->socket, &state);
 }
 
 static void
 on_connection(struct keeper *k, size_t i)
 {
-    char order[16];
-    ssize_t n = recv(k->connections[i], order, sizeof order, MSG_DONTWAIT);
+    int order = keeper_socket_read(&k->socket, i);
 
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n <= 0) {
-        close(k->connections[i]);
-        k->connections[i] = -1;
-    } else if (order[0] == KEEPER_END) {
+    if (order == KEEPER_END)
         end_command(k);
-    } else if (order[0] == KEEPER_KILL) {
+    else if (order == KEEPER_KILL)
         signal_group(k, SIGKILL);
-    }
 }
 
-/* --- the loop -------------------------------------------------------------------------------------- */
+/* --- the loop ----------------------------------------------------------------------------- */
 
 static bool
 is_over(const struct keeper *k)
@@ -356,15 +258,15 @@ turn(struct keeper *k)
 {
     int64_t now = now_ms(CLOCK_MONOTONIC);
     bool reading = !k->output.eof && now >= k->drain_ms;
-    struct pollfd fds[3 + CONNECTIONS] = {
+    struct pollfd fds[3 + KEEPER_CONNECTIONS] = {
         {.fd = k->exit_fd, .events = POLLIN},
-        {.fd = k->listen_fd, .events = POLLIN},
+        {.fd = k->socket.listen_fd, .events = POLLIN},
         {.fd = reading ? k->output.pipe_fd : -1, .events = POLLIN},
     };
 
-    for (size_t i = 0; i < CONNECTIONS; i++)
-        fds[3 + i] = (struct pollfd){.fd = k->connections[i], .events = POLLIN};
-    if (poll(fds, 3 + CONNECTIONS, wait_ms(k, now)) < 0)
+    for (size_t i = 0; i < KEEPER_CONNECTIONS; i++)
+        fds[3 + i] = (struct pollfd){.fd = k->socket.connections[i], .events = POLLIN};
+    if (poll(fds, 3 + KEEPER_CONNECTIONS, wait_ms(k, now)) < 0)
         return;
     now = now_ms(CLOCK_MONOTONIC);
     if (fds[2].revents != 0)
@@ -373,13 +275,13 @@ turn(struct keeper *k)
         on_exit_fd(k);
     if (fds[1].revents != 0)
         on_listen(k);
-    for (size_t i = 0; i < CONNECTIONS; i++)
+    for (size_t i = 0; i < KEEPER_CONNECTIONS; i++)
         if (fds[3 + i].revents != 0)
             on_connection(k, i);
     on_timers(k, now);
 }
 
-/* --- the start --------------------------------------------------------------------------------------- */
+/* --- the start ---------------------------------------------------------------------------- */
 
 static void
 report(int error, bool exec)
@@ -416,22 +318,21 @@ take_process(struct keeper *k)
     for (int fd = KEEPER_DIR; fd <= KEEPER_LOCK; fd++)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
     close_range(KEEPER_LOCK + 1, ~0u, 0);
-    for (size_t i = 0; i < CONNECTIONS; i++)
-        k->connections[i] = -1;
 }
 
 /* Returns 0 or -errno; *ret_exec: it was the command's own fault. */
 static int
 begin(struct keeper *k, char **words, bool *ret_exec)
 {
+    pid_t pid;
     int r = keeper_output_open(&k->output, KEEPER_DIR);
 
     *ret_exec = false;
     if (r < 0)
         return r;
-    k->listen_fd = listen_in_dir();
-    if (k->listen_fd < 0)
-        return k->listen_fd;
+    r = keeper_socket_open(&k->socket);
+    if (r < 0)
+        return r;
     k->exit_fd = watch_children();
     if (k->exit_fd < 0)
         return -errno;
@@ -443,11 +344,14 @@ begin(struct keeper *k, char **words, bool *ret_exec)
     r = launch_keeper_save(KEEPER_DIR, &k->record);
     if (r < 0)
         return r;
-    r = start_command(k, words);
+    r = keeper_command_start(words, &pid);
     *ret_exec = r < 0;
-    if (r == 0)
-        save(k);
-    return r;
+    if (r < 0)
+        return r;
+    k->record.pid = pid;
+    k->record.start_ticks = launch_start_ticks(pid);
+    save(k);
+    return 0;
 }
 
 static int
@@ -460,9 +364,9 @@ begin_rescue(struct keeper *k)
         r = launch_keeper_load(KEEPER_DIR, &k->record);
     if (r < 0)
         return r;
-    k->listen_fd = listen_in_dir();
-    if (k->listen_fd < 0)
-        return k->listen_fd;
+    r = keeper_socket_open(&k->socket);
+    if (r < 0)
+        return r;
     k->exit_fd = (int)syscall(SYS_pidfd_open, (pid_t)k->record.pid, 0);
     if (k->exit_fd >= 0 && launch_start_ticks(k->record.pid) != k->record.start_ticks) {
         close(k->exit_fd);
@@ -476,7 +380,7 @@ begin_rescue(struct keeper *k)
 int
 main(int argc, char **argv)
 {
-    static struct keeper k = {.exit_fd = -1, .listen_fd = -1};
+    static struct keeper k = {.exit_fd = -1};
     bool exec = false;
     int r = -EINVAL;
 

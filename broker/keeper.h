@@ -42,29 +42,4 @@ struct keeper_state {
     uint64_t lost;        /* bytes of output that found no room */
 };
 
-/* --- inside the keeper (keeper_output.c) ------------------------------------------------ */
-
-struct keeper_output {
-    int pipe_fd, file_fd;
-    uint64_t size, cut; /* of the file; nothing is kept before `cut` */
-    int error;          /* errno: output waits in memory */
-    uint64_t lost;      /* bytes dropped from there, ever */
-    uint64_t lost_here; /* not marked in the file yet */
-    char *held;
-    uint32_t n_held;
-    int eof; /* nobody writes any more */
-};
-
-/* Open the folder's output and FIFO. 0 or -errno. */
-int
-keeper_output_open(struct keeper_output *o, int dir_fd);
-
-/* Move what is in the FIFO to the file, a bounded amount. 1: there may be more now. */
-int
-keeper_output_drain(struct keeper_output *o);
-
-/* Try again to write what waits. */
-void
-keeper_output_retry(struct keeper_output *o);
-
 #endif

@@ -3,7 +3,7 @@
  * loses no byte; bounded on disk; surviving a full disk.
  * Distrusts: the command (floods, binary rubbish) and the disk.
  */
-#include "broker/keeper.h"
+#include "broker/keeper_output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ keep_bound(struct keeper_output *o)
         drop_by_truncating(o);
 }
 
-/* --- a disk that takes nothing --------------------------------------------------------------- */
+/* --- a disk that takes nothing ------------------------------------------------------------ */
 
 /* Make room by dropping the older half, in whole lines where there are any. */
 static void
@@ -158,7 +158,7 @@ hold(struct keeper_output *o)
     return 1;
 }
 
-/* --- moving ------------------------------------------------------------------------------------ */
+/* --- moving ------------------------------------------------------------------------------- */
 
 static int
 move_once(struct keeper_output *o)
