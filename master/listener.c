@@ -145,7 +145,7 @@ add_unix(struct addresses *list, const char *path)
 
     memset(a, 0, sizeof(*a));
     a->un.sun_family = AF_UNIX;
-    memcpy(a->un.sun_path, path, strlen(path)); /* settings.c: at most 107 bytes */
+    memcpy(a->un.sun_path, path, strlen(path)); /* settings_value.c: at most 107 bytes */
 }
 
 static bool
