@@ -1,27 +1,22 @@
 /*
- * The table of runs: asked from the broker in rounds that all waiting requests share, changed
- * in slices so that a big first scan holds nobody up.
+ * The table of runs: live ones and finished ones (worker/results_scan.h), asked for in rounds
+ * that all waiting requests share.
  */
 #include "worker/runs.h"
 
-#include <errno.h>
 #include <ev.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
-#include "common/limits.h"
-#include "common/log.h"
 #include "worker/broker_link.h"
 #include "worker/iso_time.h"
 #include "worker/listing.h"
+#include "worker/results_scan.h"
 #include "worker/run_grades.h"
 #include "worker/runs_live.h"
 #include "worker/runs_results.h"
 #include "worker/worker.h"
 
-#define GLANCE_MS 250      /* the listing's state is no older for who only asks for that */
-#define SLICE (128u * 1024u) /* bytes of summaries per turn of the loop: below 2 ms */
+#define GLANCE_MS 250 /* the listing's state is no older for who only asks for that */
 
 static struct {
     bool started;
@@ -32,16 +27,6 @@ static struct {
     bool glance_pending;
     int64_t glanced_ms;
     struct runs_glance *glancing;
-    /* finished runs */
-    struct results_table *results;
-    struct results_table *building; /* another broker numbers anew: swapped in when whole */
-    uint64_t epoch, generation;     /* of what was applied */
-    uint64_t shown_epoch;           /* of `results` */
-    bool scan_pending, scanned;
-    bool rescan; /* the scan under way may be older than the listing */
-    unsigned char *batch; /* mapped records under way */
-    size_t batch_len, batch_used;
-    struct answer_results_scan batch_answer;
     /* rows */
     struct run_row *rows;
     size_t n_rows, rows_cap;
@@ -55,26 +40,9 @@ static struct {
 } runs;
 
 static void
-ask_scan(void);
-
-static void
 on_work(struct ev_loop *loop, ev_timer *w, int events);
 static void
 on_deadline(struct ev_loop *loop, ev_timer *w, int events);
-
-static void
-start_once(void)
-{
-    if (runs.started)
-        return;
-    runs.started = true;
-    runs.results = results_table_new();
-    if (runs.results == NULL)
-        log_die("no memory for the list of runs");
-    ev_timer_init(&runs.work, on_work, 0., 0.);
-    ev_timer_init(&runs.deadline, on_deadline, 0., 0.);
-    listing_init(&runs.listing);
-}
 
 /* Go on from the loop, never inside somebody's call. */
 static void
@@ -84,6 +52,18 @@ schedule_work(void)
         ev_timer_set(&runs.work, 0., 0.);
         ev_timer_start(worker_loop(), &runs.work);
     }
+}
+
+static void
+start_once(void)
+{
+    if (runs.started)
+        return;
+    runs.started = true;
+    results_scan_init(schedule_work);
+    ev_timer_init(&runs.work, on_work, 0., 0.);
+    ev_timer_init(&runs.deadline, on_deadline, 0., 0.);
+    listing_init(&runs.listing);
 }
 
 /* --- live ----------------------------------------------------------------------------- */
@@ -96,12 +76,8 @@ take_listing(const void *answer, int fd)
     uint64_t before = runs.listing.generation;
 
     listing_take(&runs.listing, answer, fd);
-    if (!runs.round || runs.listing.generation == before)
-        return;
-    if (runs.scan_pending)
-        runs.rescan = true;
-    else
-        ask_scan();
+    if (runs.round && runs.listing.generation != before)
+        results_scan_again();
 }
 
 static void
@@ -169,132 +145,6 @@ runs_glance_cancel(struct runs_glance *g)
         }
 }
 
-/* --- finished ----------------------------------------------------------------------------- */
-
-static struct results_table *
-scan_target(void)
-{
-    return runs.building != NULL ? runs.building : runs.results;
-}
-
-static void
-end_scan(void)
-{
-    runs.scan_pending = false;
-    runs.scanned = true;
-    if (runs.building != NULL) {
-        results_table_free(runs.results);
-        runs.results = runs.building;
-        runs.building = NULL;
-        runs.rows_done = 0;
-    }
-    runs.shown_epoch = runs.epoch;
-    if (runs.rescan) {
-        runs.rescan = false;
-        ask_scan();
-    }
-}
-
-/* Another epoch means another numbering: what it tells is everything. The runs that are shown
- * stay until the new table is whole. */
-static void
-begin_epoch(uint64_t epoch)
-{
-    runs.epoch = epoch;
-    results_table_free(runs.building);
-    runs.building = results_table_new();
-    if (runs.building == NULL)
-        results_table_clear(runs.results);
-    if (!runs.scanned && runs.building != NULL) {
-        /* nothing is shown yet: let the first runs be seen as they come */
-        results_table_free(runs.results);
-        runs.results = runs.building;
-        runs.building = NULL;
-        runs.rows_done = 0;
-        runs.shown_epoch = epoch;
-    }
-}
-
-static void
-end_batch(void)
-{
-    if (runs.batch != NULL)
-        munmap(runs.batch, runs.batch_len);
-    runs.batch = NULL;
-    runs.generation = runs.batch_answer.generation;
-    if (runs.batch_answer.more != 0)
-        ask_scan();
-    else
-        end_scan();
-}
-
-static void
-on_scan(void *ctx, const void *answer, int *fds, unsigned n_fds)
-{
-    const struct answer_results_scan *a = answer;
-
-    if (a == NULL || a->status != ANSWER_OK) {
-        runs.scan_pending = false; /* what is known goes on being shown */
-        schedule_work();
-        return;
-    }
-    if (a->epoch != runs.epoch)
-        begin_epoch(a->epoch);
-    runs.batch_answer = *a;
-    runs.batch_used = 0;
-    runs.batch_len = (size_t)a->size;
-    if (n_fds > 0 && a->size > 0) {
-        void *map = mmap(NULL, (size_t)a->size, PROT_READ, MAP_SHARED, fds[0], 0);
-
-        runs.batch = map != MAP_FAILED ? map : NULL;
-        if (runs.batch == NULL) {
-            log_event(LOG_LEVEL_ERROR, "scan", "problem=memory");
-            runs.scan_pending = false;
-        }
-    } else {
-        end_batch();
-    }
-    schedule_work();
-}
-
-static void
-ask_scan(void)
-{
-    runs.scan_pending = true;
-    broker_ask_results_scan(runs.epoch, runs.generation, on_scan, NULL);
-}
-
-/* What was missed for want of memory would be missed until it changes: ask for everything. */
-static void
-start_over(void)
-{
-    log_event(LOG_LEVEL_ERROR, "scan", "problem=memory");
-    munmap(runs.batch, runs.batch_len);
-    runs.batch = NULL;
-    runs.epoch = runs.generation = 0;
-    runs.scan_pending = false;
-}
-
-static void
-apply_slice(void)
-{
-    int64_t used = results_table_apply(scan_target(), runs.batch + runs.batch_used,
-                                       runs.batch_len - runs.batch_used, SLICE);
-
-    if (used == -ENOMEM) {
-        start_over();
-        return;
-    }
-    if (used < 0) {
-        log_event(LOG_LEVEL_ERROR, "scan", "problem=records");
-        runs.batch_used = runs.batch_len;
-    } else {
-        runs.batch_used += (size_t)used;
-    }
-    if (runs.batch_used >= runs.batch_len)
-        end_batch();
-}
-
 /* --- waiting ------------------------------------------------------------------------------ */
 
 static void
@@ -356,13 +206,11 @@ on_deadline(struct ev_loop *loop, ev_timer *w, int events)
 static void
 on_work(struct ev_loop *loop, ev_timer *w, int events)
 {
-    if (runs.batch != NULL)
-        apply_slice();
-    if (runs.batch != NULL) {
+    if (results_scan_apply()) {
         schedule_work();
         return;
     }
-    if (!runs.round || runs.live_pending || runs.scan_pending)
+    if (!runs.round || runs.live_pending || results_scan_pending())
         return;
     if (!runs.graded)
         run_grades_ask(&runs.listing.live, schedule_work);
@@ -393,8 +241,7 @@ runs_wait(struct runs_wait *w, unsigned limit_ms, void (*ready)(void *ctx), void
         runs.round = true;
         runs.graded = false;
         ask_listing();
-        if (!runs.scan_pending)
-            ask_scan();
+        results_scan_ask();
         schedule_work();
     } else if (!runs.live_pending) {
         ask_listing(); /* what this round heard is older than the newcomer */
@@ -428,7 +275,7 @@ runs_listing(void)
 
     start_once();
     listing_describe(&runs.listing, &l);
-    l.scanned = runs.scanned;
+    l.scanned = results_scan_whole();
     l.generation = runs.rows_generation;
     return l;
 }
@@ -452,10 +299,10 @@ runs_find(const char *id, struct run_row *ret_row)
 {
     struct run_row row = {0};
 
-    if (!runs.started || runs.results == NULL)
+    if (!runs.started)
         return false;
     row.live = live_list_find(&runs.listing.live, id);
-    row.done = results_table_find(runs.results, id);
+    row.done = results_table_find(results_scan_table(), id);
     if (row.live == NULL && row.done == NULL)
         return false;
     *ret_row = row;
@@ -482,11 +329,12 @@ static void
 build_rows(const struct finished_run *const *done, size_t n_done)
 {
     const struct live_list *live = &runs.listing.live;
+    const struct results_table *results = results_scan_table();
 
     runs.n_rows = 0;
     for (size_t i = 0; i < live->n_runs; i++)
         runs.rows[runs.n_rows++] = (struct run_row){
-            &live->runs[i], results_table_find(runs.results, live->runs[i].id)};
+            &live->runs[i], results_table_find(results, live->runs[i].id)};
     for (size_t i = 0; i < n_done; i++)
         if (live->n_runs == 0 || live_list_find(live, done[i]->run_id) == NULL)
             runs.rows[runs.n_rows++] = (struct run_row){NULL, done[i]};
@@ -497,17 +345,17 @@ runs_rows(size_t *ret_n)
 {
     const struct finished_run *const *done;
     size_t n_done;
+    struct results_table *results;
     uint64_t version;
 
     start_once();
     *ret_n = 0;
-    if (runs.results == NULL)
-        return NULL;
-    version = results_table_version(runs.results);
+    results = results_scan_table();
+    version = results_scan_version();
     if (runs.rows_generation == 0 || runs.rows_live != runs.listing.version ||
         runs.rows_done != version) {
-        done = results_table_sorted(runs.results, &n_done);
-        if (done == NULL && !results_table_is_empty(runs.results))
+        done = results_table_sorted(results, &n_done);
+        if (done == NULL && !results_table_is_empty(results))
             return NULL;
         if (!reserve_rows(n_done + runs.listing.live.n_runs + 1))
             return NULL;
@@ -523,5 +371,5 @@ runs_rows(size_t *ret_n)
 uint64_t
 runs_epoch(void)
 {
-    return runs.shown_epoch;
+    return results_scan_epoch();
 }
