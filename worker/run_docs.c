@@ -2,19 +2,14 @@
  * The documents of a run: project, diff, files, dialog, grade, note, reference patch. One way
  * for all: find the run, open the file, answer; a table says how they differ.
  */
-#include <ev.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json_write.h"
 #include "common/limits.h"
-#include "worker/body_file.h"
 #include "worker/dialog_read.h"
-#include "worker/doc_render.h"
-#include "worker/doc_slices.h"
+#include "worker/doc_answer.h"
 #include "worker/exchange.h"
-#include "worker/file_slice.h"
 #include "worker/reference_patch.h"
 #include "worker/run_daemon.h"
 #include "worker/run_source.h"
@@ -25,22 +20,18 @@
 
 static const char NO_RUN[] = "Run not found";
 static const char NO_CONTAINER[] = "Container not found";
-static const char LEFT_NOTHING[] = "The run is over and left nothing to show for this";
-static const char TRY_AGAIN[] = "Try again: a part of the server is being restarted";
-
-struct doc;
 
 /* How one document differs from the others. */
 struct doc_kind {
     enum run_file file; /* 0: none, files have nothing to say */
     bool want_files;    /* from the run directory even while the run goes on */
     const char *unknown; /* text of the 404 for a run nobody knows */
-    const char *empty;   /* answer 200 when there is no file; NULL: 404 LEFT_NOTHING */
+    const char *empty;   /* answer 200 when there is no file; NULL: 404 */
     const char *going_on; /* answer 200 for a run that goes on; NULL: its daemon's */
     const char *target;    /* the daemon's path */
-    const char *too_large; /* answer 200 for a file over the limit; NULL: as none, with hint */
-    /* The open file is doc->source.fd: answer from it, and free doc. */
-    void (*answer)(struct doc *doc);
+    const char *too_large; /* answer 200 for a file over the limit; NULL: 404 with a hint */
+    /* Of the open file (worker/doc_answer.h). */
+    void (*answer)(struct exchange *x, int fd, uint64_t size, double since);
 };
 
 /* A request for a document, waiting for the table or the broker. */
@@ -50,8 +41,6 @@ struct doc {
     double since; /* dialog only */
     struct run_source source;
     struct reference_patch reference; /* of the local task */
-    struct doc_slices *slices;        /* of a large file that is looked at */
-    ev_timer turn;                    /* the next of them */
 };
 
 static void
@@ -59,9 +48,6 @@ free_doc(struct doc *doc)
 {
     run_source_done(&doc->source);
     reference_patch_done(&doc->reference);
-    if (doc->slices != NULL)
-        ev_timer_stop(worker_loop(), &doc->turn);
-    doc_slices_free(doc->slices);
     free(doc);
 }
 
@@ -71,47 +57,24 @@ on_gone(struct exchange *x, void *ctx)
     free_doc(ctx);
 }
 
+/* The document's way is over: the exchange is to be answered. */
+static struct exchange *
+end_doc(struct doc *doc)
+{
+    struct exchange *x = doc->x;
+
+    free_doc(doc);
+    return x;
+}
+
 static void
 answer_text(struct doc *doc, const char *json)
 {
-    struct exchange *x = doc->x;
     struct buf body;
 
-    free_doc(doc);
     buf_init(&body, 0);
     buf_add_str(&body, json);
-    exchange_json(x, 200, &body);
-}
-
-static void
-answer_error(struct doc *doc, int status, const char *error, const char *hint)
-{
-    struct exchange *x = doc->x;
-
-    free_doc(doc);
-    exchange_error(x, status, error, hint);
-}
-
-static void
-answer_body(struct doc *doc, const char *no_memory, bool made, struct body_source body,
-            uint64_t size)
-{
-    struct exchange *x = doc->x;
-
-    free_doc(doc);
-    if (made)
-        body_answer(x, body, size);
-    else
-        exchange_error(x, 503, no_memory, NULL);
-}
-
-static int
-take_fd(struct doc *doc)
-{
-    int fd = doc->source.fd;
-
-    doc->source.fd = -1;
-    return fd;
+    exchange_json(end_doc(doc), 200, &body);
 }
 
 /* More is no number of an entry; the daemon would have to read it as one. */
@@ -120,6 +83,19 @@ take_fd(struct doc *doc)
 static const struct doc_kind kind_dialog, kind_health, kind_reference;
 
 /* --- the seam ------------------------------------------------------------------------- */
+
+/* A file of the run was opened: the answer is made of it. */
+static void
+answer_from_file(struct doc *doc)
+{
+    const struct doc_kind *kind = doc->kind;
+    int fd = doc->source.fd;
+    uint64_t size = doc->source.size;
+    double since = doc->since;
+
+    doc->source.fd = -1;
+    kind->answer(end_doc(doc), fd, size, since);
+}
 
 /* A run that goes on: its daemon has the documents. */
 static void
@@ -158,7 +134,7 @@ answer_missing(struct doc *doc)
         if (kind->empty != NULL)
             answer_text(doc, kind->empty);
         else
-            answer_error(doc, 404, LEFT_NOTHING, NULL);
+            doc_answer_nothing(end_doc(doc), NULL);
         return;
     }
     snprintf(hint, sizeof hint, "The file is over %u bytes, the limit for one file",
@@ -166,7 +142,7 @@ answer_missing(struct doc *doc)
     if (kind->too_large != NULL)
         answer_text(doc, kind->too_large);
     else
-        answer_error(doc, 404, LEFT_NOTHING, hint);
+        doc_answer_nothing(end_doc(doc), hint);
 }
 
 /* A finished run's file says by its inode, size and time whether an answer made of it would be
@@ -185,15 +161,6 @@ is_unchanged(struct doc *doc)
     return known.at != NULL && memmem(known.at, known.len, tag, strlen(tag)) != NULL;
 }
 
-static void
-answer_unchanged(struct doc *doc)
-{
-    struct exchange *x = doc->x;
-
-    free_doc(doc);
-    exchange_static(x, 304, NULL, NULL, 0);
-}
-
 /* The run directory has none: perhaps the local task names one. */
 static void
 on_reference(void *ctx)
@@ -205,9 +172,9 @@ on_reference(void *ctx)
         doc->source.fd = r->fd;
         doc->source.size = r->size;
         r->fd = -1;
-        doc->kind->answer(doc);
+        answer_from_file(doc);
     } else if (r->status == ANSWER_BUSY) {
-        answer_error(doc, 503, TRY_AGAIN, NULL);
+        doc_answer_try_again(end_doc(doc));
     } else {
         doc->source.status = r->status;
         answer_missing(doc);
@@ -231,11 +198,11 @@ on_opened(void *ctx)
     struct doc *doc = ctx;
 
     if (doc->source.status == ANSWER_OK && is_unchanged(doc))
-        answer_unchanged(doc);
+        exchange_static(end_doc(doc), 304, NULL, NULL, 0);
     else if (doc->source.status == ANSWER_OK)
-        doc->kind->answer(doc);
+        answer_from_file(doc);
     else if (doc->source.status == ANSWER_BUSY)
-        answer_error(doc, 503, TRY_AGAIN, NULL);
+        doc_answer_try_again(end_doc(doc));
     else if (doc->kind == &kind_reference && doc->source.status == ANSWER_NOT_FOUND)
         find_reference(doc);
     else
@@ -246,13 +213,14 @@ static void
 on_found(void *ctx)
 {
     struct doc *doc = ctx;
+    const char *unknown = doc->kind->unknown;
 
     switch (doc->source.place) {
     case PLACE_UNKNOWN:
         if (doc->kind == &kind_health)
             answer_text(doc, doc->kind->empty);
         else
-            answer_error(doc, 404, doc->kind->unknown, NULL);
+            exchange_error(end_doc(doc), 404, unknown, NULL);
         return;
     case PLACE_DAEMON:
         if (doc->kind->going_on != NULL)
@@ -273,7 +241,7 @@ on_found(void *ctx)
         }
         break;
     case PLACE_TRY_AGAIN:
-        answer_error(doc, 503, TRY_AGAIN, NULL);
+        doc_answer_try_again(end_doc(doc));
         return;
     }
     doc->source.status = ANSWER_NOT_FOUND;
@@ -302,152 +270,41 @@ begin(struct exchange *x, const struct doc_kind *kind)
     begin_since(x, kind, -1);
 }
 
-/* --- streamed ones ---------------------------------------------------------------------- */
-
-static void
-answer_diff(struct doc *doc)
-{
-    struct body_source body = {0};
-    uint64_t size = doc->source.size;
-    bool made = body_text_new(take_fd(doc), size, "{\"diff\":\"", "\"}", &body);
-
-    answer_body(doc, TRY_AGAIN, made, body, size);
-}
-
-static void
-answer_files(struct doc *doc)
-{
-    struct body_source body = {0};
-    uint64_t size = doc->source.size;
-    bool made = body_files_new(take_fd(doc), size, &body);
-
-    answer_body(doc, TRY_AGAIN, made, body, size);
-}
-
-static void
-answer_dialog(struct doc *doc)
-{
-    struct body_source body = {0};
-    uint64_t size = doc->source.size;
-    bool made = body_dialog_new(take_fd(doc), size, doc->since, &body);
-
-    answer_body(doc, TRY_AGAIN, made, body, size);
-}
-
-static const char NO_NOTE[] = "{\"available\":false}";
-
-static void
-answer_review(struct doc *doc)
-{
-    struct body_source body = {0};
-    uint64_t size = doc->source.size;
-    bool made = body_note_new(take_fd(doc), size, "{\"available\":true,\"text\":\"", "\"}",
-                              NO_NOTE, &body);
-
-    answer_body(doc, TRY_AGAIN, made, body, size);
-}
-
-/* --- parsed ones ------------------------------------------------------------------------ */
-
-static void
-answer_rendered(struct doc *doc,
-                int (*render)(const char *bytes, size_t len, struct buf *out))
-{
-    struct exchange *x = doc->x;
-    size_t len = 0;
-    char *bytes = file_slice_whole(doc->source.fd, doc->source.size, &len);
-    struct buf body;
-    bool usable;
-
-    free_doc(doc);
-    buf_init(&body, 0);
-    usable = bytes != NULL && render(bytes, len, &body) == 0;
-    free(bytes);
-    if (usable) {
-        exchange_json(x, 200, &body);
-        return;
-    }
-    buf_done(&body);
-    exchange_error(x, 404, LEFT_NOTHING, NULL);
-}
-
-static void
-on_turn(struct ev_loop *loop, ev_timer *w, int events)
-{
-    struct doc *doc = w->data;
-    struct body_source body = {doc_slices_fill, doc_slices_done, doc->slices};
-    int more = doc_slices_look(doc->slices);
-
-    if (more == 1) {
-        ev_timer_start(loop, w);
-    } else if (more == 0) {
-        doc->slices = NULL;
-        answer_body(doc, TRY_AGAIN, true, body, UINT64_MAX);
-    } else {
-        answer_error(doc, 404, LEFT_NOTHING, NULL);
-    }
-}
-
-/* Large ones wait for their turns. */
-static void
-answer_parsed(struct doc *doc, enum doc_slices_kind kind,
-              int (*render)(const char *bytes, size_t len, struct buf *out))
-{
-    if (doc->source.size <= DOC_AT_ONCE) {
-        answer_rendered(doc, render);
-        return;
-    }
-    doc->slices = doc_slices_new(take_fd(doc), doc->source.size, kind);
-    if (doc->slices == NULL) {
-        answer_error(doc, 503, TRY_AGAIN, NULL);
-        return;
-    }
-    ev_timer_init(&doc->turn, on_turn, 0., 0.);
-    doc->turn.data = doc;
-    ev_timer_start(worker_loop(), &doc->turn);
-}
-
-static void
-answer_project(struct doc *doc)
-{
-    answer_parsed(doc, DOC_PROJECT, doc_render_project);
-}
-
-static void
-answer_result(struct doc *doc)
-{
-    answer_parsed(doc, DOC_RESULT, doc_render_result);
-}
-
 /* --- the table ---------------------------------------------------------------------------- */
 
 static const struct doc_kind kind_project = {
-    .file = RUN_FILE_SUMMARY, .target = "/project", .unknown = NO_RUN, .answer = answer_project};
+    .file = RUN_FILE_SUMMARY,
+    .target = "/project",
+    .unknown = NO_RUN,
+    .answer = doc_answer_project};
 static const struct doc_kind kind_diff = {
-    .file = RUN_FILE_FINAL_PATCH, .target = "/diff", .unknown = NO_RUN, .answer = answer_diff};
+    .file = RUN_FILE_FINAL_PATCH, .target = "/diff", .unknown = NO_RUN, .answer = doc_answer_diff};
 static const struct doc_kind kind_files = {
-    .file = RUN_FILE_FINAL_PATCH, .target = "/files", .unknown = NO_RUN, .answer = answer_files};
+    .file = RUN_FILE_FINAL_PATCH,
+    .target = "/files",
+    .unknown = NO_RUN,
+    .answer = doc_answer_files};
 static const struct doc_kind kind_dialog = {
     .file = RUN_FILE_DIALOG,
     .target = "/agent/dialog",
     .unknown = NO_RUN,
     .empty = "{\"entries\":[]}",
     .too_large = "{\"entries\":[],\"truncated\":true}",
-    .answer = answer_dialog};
+    .answer = doc_answer_dialog};
 static const struct doc_kind kind_result = {
-    .file = RUN_FILE_RESULT, .target = "/result", .unknown = NO_RUN, .answer = answer_result};
+    .file = RUN_FILE_RESULT, .target = "/result", .unknown = NO_RUN, .answer = doc_answer_result};
 static const struct doc_kind kind_review = {.file = RUN_FILE_REVIEW,
                                             .unknown = NO_RUN,
-                                            .empty = NO_NOTE,
-                                            .going_on = NO_NOTE,
-                                            .answer = answer_review};
+                                            .empty = DOC_NO_NOTE,
+                                            .going_on = DOC_NO_NOTE,
+                                            .answer = doc_answer_review};
 static const struct doc_kind kind_reference = {
     .file = RUN_FILE_REFERENCE_PATCH,
     .want_files = true,
     .unknown = NO_CONTAINER,
     .empty = "{\"diff\":\"\"}",
     .too_large = "{\"diff\":\"\",\"truncated\":true}",
-    .answer = answer_diff};
+    .answer = doc_answer_diff};
 static const struct doc_kind kind_version = {.target = "/version", .unknown = NO_RUN};
 
 static const struct doc_kind kind_health = {
