@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "broker/assistant.h"
 #include "broker/child.h"
@@ -21,14 +20,12 @@
 #include "broker/runs_list.h"
 #include "broker/tty.h"
 #include "broker/watch.h"
+#include "common/monotonic.h"
 
 uint64_t
 broker_now_ms(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+    return monotonic_ms();
 }
 
 int

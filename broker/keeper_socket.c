@@ -1,6 +1,6 @@
 /*
  * The keeper's socket: telling brokers how it stands, and hearing their orders.
- * Distrusts: nobody who can open the folder, which is the account's own.
+ * Distrusts: nobody; who can open the folder is this account.
  */
 #include "broker/keeper_socket.h"
 

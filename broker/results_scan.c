@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "broker/broker.h"
@@ -22,6 +21,7 @@
 #include "common/handoff.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/monotonic.h"
 #include "common/open_beneath.h"
 
 #define STEPS_PER_LOOK 8u /* steps between two looks at the clock */
@@ -44,15 +44,6 @@ struct results_scan {
     struct buf records; /* of the first job */
     STAILQ_HEAD(, job) jobs;
 };
-
-static uint64_t
-now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
-}
 
 /* --- one record ---------------------------------------------------------------------- */
 
@@ -255,7 +246,7 @@ static void
 on_work(evutil_socket_t fd, short what, void *arg)
 {
     struct results_scan *scan = arg;
-    uint64_t end_us = now_us() + LIMIT_SCAN_SLICE_US;
+    uint64_t end_us = monotonic_us() + LIMIT_SCAN_SLICE_US;
 
     (void)fd;
     (void)what;
@@ -271,7 +262,7 @@ on_work(evutil_socket_t fd, short what, void *arg)
             if (!scan->walk.active)
                 end_walk(scan);
         }
-    } while (now_us() < end_us);
+    } while (monotonic_us() < end_us);
     event_active(scan->work, EV_TIMEOUT, 0);
 }
 

@@ -6,23 +6,14 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/channel.h"
 #include "common/log.h"
+#include "common/monotonic.h"
 
 #define MESSAGES_PER_WAKE                                                              \
     64 /* so that one chatty child cannot keep the master from others */
-
-uint64_t
-child_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void
 tell_dropped(struct child *c)
@@ -54,7 +45,7 @@ is_audit(const char *text, size_t len)
 static void
 relay_line(struct child *c, uint32_t level, const char *text, size_t len)
 {
-    uint64_t second = child_now_ms() / 1000;
+    uint64_t second = monotonic_ms() / 1000;
 
     if (second != c->log.second) {
         tell_dropped(c);
@@ -73,7 +64,7 @@ become_ready(struct child *c)
     if (c->ready && c->role == CHILD_WORKER)
         return;
     if (!c->ready)
-        c->ready_ms = child_now_ms();
+        c->ready_ms = monotonic_ms();
     c->ready = true;
     c->on_ready(c); /* the broker's further ones: it has taken a new configuration */
 }

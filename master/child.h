@@ -40,9 +40,6 @@ struct child {
     void (*on_kill)(uint32_t worker); /* NULL: this child may not ask for it */
 };
 
-/* Milliseconds of the monotonic clock. */
-uint64_t child_now_ms(void);
-
 /* Take over the two descriptors of a child that was just started and watch them. 0 or
  * -errno. */
 int child_attach(struct child *c, struct event_base *base, pid_t pid, int control,

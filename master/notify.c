@@ -8,8 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "common/monotonic.h"
 
 static struct sockaddr_un manager;
 static socklen_t manager_len; /* 0: nobody listens */
@@ -84,13 +85,10 @@ notify_send(const char *state)
 void
 notify_reloading(void)
 {
-    struct timespec now;
     char state[64];
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
-             (unsigned long long)now.tv_sec * 1000000ull +
-                 (unsigned long long)now.tv_nsec / 1000ull);
+             (unsigned long long)monotonic_us());
     notify_send(state);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/monotonic.h"
 #include "master/children.h"
 #include "master/drain.h"
 #include "master/greeting.h"
@@ -56,7 +57,7 @@ restart_later(struct child *c, const char *how, uint64_t lived_ms)
     struct timeval delay;
     uint32_t delay_ms = 0;
 
-    if (!restart_note(&c->restart, child_now_ms(), lived_ms, &delay_ms)) {
+    if (!restart_note(&c->restart, monotonic_ms(), lived_ms, &delay_ms)) {
         give_up("%s ended %u times within %u seconds, the last time by %s. The lines "
                 "above say why; start the server again when that is mended.",
                 c->name, LIMIT_RESTARTS, LIMIT_RESTARTS_MS / 1000, how);
@@ -130,7 +131,7 @@ log_end(const struct child *c, pid_t pid, int status, const char *how)
 static void
 handle_end(struct child *c, int status)
 {
-    uint64_t lived_ms = c->ready ? child_now_ms() - c->ready_ms : 0;
+    uint64_t lived_ms = c->ready ? monotonic_ms() - c->ready_ms : 0;
     pid_t pid = c->pid;
     char how[64];
 

@@ -3,8 +3,8 @@
 
 #include <ev.h>
 #include <stdint.h>
-#include <time.h>
 
+#include "common/monotonic.h"
 #include "common/scoreboard.h"
 
 #define TURN_SLOW_US 5000u
@@ -13,25 +13,16 @@ static ev_check turns_begin;
 static ev_prepare turns_end;
 static uint64_t turns_begun_us, turns_longest_us;
 
-static uint64_t
-now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
-}
-
 static void
 on_begin(struct ev_loop *loop, ev_check *w, int events)
 {
-    turns_begun_us = now_us();
+    turns_begun_us = monotonic_us();
 }
 
 static void
 on_end(struct ev_loop *loop, ev_prepare *w, int events)
 {
-    uint64_t us = turns_begun_us > 0 ? now_us() - turns_begun_us : 0;
+    uint64_t us = turns_begun_us > 0 ? monotonic_us() - turns_begun_us : 0;
 
     if (us > TURN_SLOW_US)
         scoreboard_add(SCORE_SLOW_TURNS, 1);

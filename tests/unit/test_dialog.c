@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/json_read.h"
+#include "drop_newlines.h"
 #include "worker/dialog_read.h"
 
 static int
@@ -48,20 +49,6 @@ read_all(const char *bytes, size_t len, double since, uint32_t most, struct buf 
     } while (more == 1);
     assert_int_equal(more, 0);
     dialog_reader_free(r);
-}
-
-/* Without the blanks between slices and entries. */
-static void
-drop_newlines(struct buf *b)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < b->len; i++)
-        if (b->data[i] != '\n')
-            b->data[n++] = b->data[i];
-    b->len = n;
-    if (b->data != NULL)
-        b->data[n] = '\0';
 }
 
 static const struct {

@@ -10,20 +10,9 @@
 
 #include <cmocka.h>
 
+#include "drop_newlines.h"
 #include "worker/doc_render.h"
 #include "worker/doc_slices.h"
-
-/* Without the blanks between tokens that slices may have. */
-static void
-drop_newlines(struct buf *b)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < b->len; i++)
-        if (b->data[i] != '\n')
-            b->data[n++] = b->data[i];
-    b->len = n;
-}
 
 static int
 in_slices(const char *text, size_t len, enum doc_slices_kind kind, struct buf *out)
