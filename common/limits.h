@@ -135,8 +135,9 @@
                                         ends the worker before it ends the machine */
 #define LIMIT_BROKER_PENDING 1024u   /* unanswered requests of one worker at the broker */
 #define LIMIT_LOG_LINE 1024u         /* bytes of one log line */
-#define LIMIT_RESTARTS 8u            /* of one role within LIMIT_RESTARTS_MS, then the server
-                                        stops with a reason */
+#define LIMIT_RESTARTS 24u           /* of one role within LIMIT_RESTARTS_MS, then the server
+                                        stops with a reason: a machine without memory for
+                                        20 s does not end it */
 #define LIMIT_RESTARTS_MS 30000u
 #define LIMIT_ALIVE_MS 5000u         /* how often a child says that its loop turns */
 #define LIMIT_SILENT_MS 30000u       /* says nothing for so long: it hangs, and is replaced */

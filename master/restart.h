@@ -12,7 +12,7 @@
            */
 #define RESTART_DELAY_FIRST_MS                                                         \
     100u /* before the second restart in a row, then doubling */
-#define RESTART_DELAY_MAX_MS 5000u
+#define RESTART_DELAY_MAX_MS 1000u /* clients are back within 2 s of what was in the way */
 
 /* One child's short-lived ends, newest last. All zero to begin with. */
 struct restart {
