@@ -140,7 +140,9 @@
                                         20 s does not end it */
 #define LIMIT_RESTARTS_MS 30000u
 #define LIMIT_ALIVE_MS 5000u         /* how often a child says that its loop turns */
-#define LIMIT_SILENT_MS 30000u       /* says nothing for so long: it hangs, and is replaced */
+#define LIMIT_SILENT_MS 20000u       /* says nothing for so long: it may hang */
+#define LIMIT_SILENT_MORE_MS 10000u  /* nor in this while: it does, and is replaced. Two, since
+                                        after a pause of the whole machine all were silent */
 #define LIMIT_STOP_MS 10000u         /* graceful stop of a child before SIGKILL */
 #define LIMIT_DRAIN_MS 30000u        /* workers of the program before: their last answers */
 #define LIMIT_DRAIN_ASKED_MS 3000u   /* its broker: what they still wait for; and its end */

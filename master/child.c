@@ -104,6 +104,7 @@ handle_message(struct child *c, const struct channel_packet *packet)
 static void
 watch_silence(struct child *c)
 {
+    c->silent = false;
     event_add(c->on_silence, &(struct timeval){.tv_sec = LIMIT_SILENT_MS / 1000});
 }
 
@@ -112,8 +113,14 @@ handle_silence(int fd, short what, void *arg)
 {
     struct child *c = arg;
 
+    if (!c->silent) {
+        c->silent = true;
+        event_add(c->on_silence,
+                  &(struct timeval){.tv_sec = LIMIT_SILENT_MORE_MS / 1000});
+        return;
+    }
     log_event(LOG_LEVEL_ERROR, "child-hung", "child=%s silent_ms=%u action=kill", c->name,
-              LIMIT_SILENT_MS);
+              LIMIT_SILENT_MS + LIMIT_SILENT_MORE_MS);
     kill(c->pid, SIGKILL);
 }
 

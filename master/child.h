@@ -26,6 +26,7 @@ struct child {
     int control;     /* our end; -1: none */
     int output;      /* pipe of its stderr: a library's or sanitizer's last words; -1 */
     bool ready;
+    bool silent; /* for LIMIT_SILENT_MS */
     uint32_t fences;   /* enum fence */
     uint64_t ready_ms; /* monotonic, when it became ready */
     struct restart restart;

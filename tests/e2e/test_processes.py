@@ -64,6 +64,18 @@ def test_who_is_stopped_is_continued(start):
     assert server.log.count("signal=SIGSTOP action=continue") == 3 and "child-ended" not in server.log
 
 
+def test_a_pause_of_everything_is_no_fault(start):
+    """As of a container that is paused: the clock ran on, and nobody said a word."""
+    server = start()
+    with server.websocket("/api/containers/%s/logs-ws" % RUN) as ws:
+        ws.receive_json()
+        with process.held(server.pid, server.workers() + server.role("broker")):
+            time.sleep(22)
+        time.sleep(6)  # until they have said that they live
+        assert answers(ws)
+    assert "child-hung" not in server.log and "child-ended" not in server.log
+
+
 def test_stop_does_not_wait_for_idle_connections(start):
     server = start()
     with server.connect() as c:
