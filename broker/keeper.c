@@ -114,9 +114,8 @@ command_ended(struct keeper *k, int exit_status)
 {
     if (k->record.ended_ms != 0)
         return;
-    while (keeper_output_drain(&k->output) > 0)
-        if (k->ending) /* others of the group may write for ever */
-            break;
+    /* All that it wrote itself. What it left behind may write for ever, and has its turns. */
+    keeper_output_take_present(&k->output);
     fdatasync(k->output.file_fd);
     k->record.ended_ms = now_ms(CLOCK_REALTIME);
     k->record.exit_status = exit_status;
@@ -400,7 +399,6 @@ main(int argc, char **argv)
         return 1;
     while (!is_over(&k))
         turn(&k);
-    while (keeper_output_drain(&k.output) > 0) /* the last words of what it left behind */
-        ;
+    keeper_output_take_present(&k.output); /* the last words of what it left behind */
     return 0;
 }

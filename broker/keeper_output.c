@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "broker/launch_record.h"
@@ -142,7 +143,7 @@ keeper_output_retry(struct keeper_output *o)
 }
 
 /* Read into memory what the disk does not take: the run must not stop for it. */
-static int
+static size_t
 hold(struct keeper_output *o)
 {
     ssize_t n;
@@ -155,12 +156,13 @@ hold(struct keeper_output *o)
     if (n <= 0)
         return 0;
     o->n_held += (uint32_t)n;
-    return 1;
+    return (size_t)n;
 }
 
 /* --- moving ------------------------------------------------------------------------------- */
 
-static int
+/* Returns the bytes taken from the FIFO; 0: none are there now. */
+static size_t
 move_once(struct keeper_output *o)
 {
     off_t at = (off_t)o->size;
@@ -172,17 +174,17 @@ move_once(struct keeper_output *o)
     if (n > 0) {
         o->size += (uint64_t)n;
         o->error = 0;
-        return 1;
+        return (size_t)n;
     }
     if (n == 0)
         o->eof = 1;
     if (n == 0 || errno == EAGAIN || errno == EINTR)
         return 0;
     if (errno == EINVAL) { /* a file system without splice: by way of memory */
-        int more = hold(o);
+        size_t taken = hold(o);
 
         keeper_output_retry(o);
-        return more;
+        return taken;
     }
     o->error = errno;
     return hold(o);
@@ -194,8 +196,23 @@ keeper_output_drain(struct keeper_output *o)
     int more = 1;
 
     for (unsigned i = 0; i < ROUNDS && more; i++) {
-        more = move_once(o);
+        more = move_once(o) > 0;
         keep_bound(o);
     }
     return more;
+}
+
+void
+keeper_output_take_present(struct keeper_output *o)
+{
+    size_t taken = 1;
+    int left = 0;
+
+    if (ioctl(o->pipe_fd, FIONREAD, &left) != 0)
+        return;
+    /* A FIFO gives the oldest first: after that many bytes all of them were taken. */
+    for (size_t rest = (size_t)left; rest > 0 && taken > 0; rest -= taken < rest ? taken : rest) {
+        taken = move_once(o);
+        keep_bound(o);
+    }
 }

@@ -23,6 +23,10 @@ keeper_output_open(struct keeper_output *o, int dir_fd);
 int
 keeper_output_drain(struct keeper_output *o);
 
+/* Move what is in the FIFO now, a FIFO's size at most, however fast others go on writing. */
+void
+keeper_output_take_present(struct keeper_output *o);
+
 /* Try again to write what waits. */
 void
 keeper_output_retry(struct keeper_output *o);

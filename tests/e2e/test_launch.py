@@ -340,7 +340,7 @@ def test_queue(stage, start):
     got = [lh.status(server, i) for i in ids]
     assert [g["status"] for g in got] == ["launching"] * 5
     assert [g.get("queuePosition") for g in got] == [None, None, 1, 2, 3]
-    process.wait_for(lambda: stage.started(ids[1]), what="two execute")
+    process.wait_for(lambda: stage.started(ids[0]) and stage.started(ids[1]), what="two execute")
     assert [bool(stage.started(i)) for i in ids] == [True, True, False, False, False]
     assert lh.post(server, "/cancel", {"launch_id": ids[2]}).json() == {"cancelled": True}
     assert lh.status(server, ids[2])["error"] == "Cancelled by user"
@@ -415,6 +415,19 @@ def test_forks_away(stage, start):
     assert lh.wait_end(server, launch_id)["exitCode"] == 5
     process.wait_for(lambda: lh.logs(server, launch_id)[-1] == "said by what was left behind",
                      what="the last words")
+    process.wait_for(lambda: not lh.keepers(), what="no keeper")
+
+
+def test_what_is_left_behind_floods(stage, start, place):
+    """The command's end is told although others go on writing, and what comes is still moved."""
+    server = start(stage.env())
+    stage.task("flooded", lines=2000, block=500, leave_flooding=8, exit=6)
+    launch_id = lh.launch(server, "flooded")
+    assert lh.wait_end(server, launch_id)["exitCode"] == 6
+    size = lambda: os.stat(os.path.join(lh.folder(place, launch_id), "output")).st_size  # noqa: E731
+    at_end = size()
+    process.wait_for(lambda: size() > at_end + (8 << 20), what="the flood goes on")
+    stage.end("flooded")
     process.wait_for(lambda: not lh.keepers(), what="no keeper")
 
 
