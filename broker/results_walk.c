@@ -24,6 +24,10 @@
 
 #define SUMMARY "summary.json"
 
+/* The command makes these two before it starts a run's container, the summary after it. */
+#define RESULT "result.json"
+#define ARCHIVE "archive" /* the only one that the agent can write */
+
 void
 results_walk_init(struct results_walk *w, struct run_dirs *rd)
 {
@@ -160,14 +164,22 @@ meet_summary(struct results_walk *w, uint32_t dir, const struct stat *st)
 }
 
 /* One subdirectory of the directory in hand. The name may mean a link by now: then the answer
- * here is a wrong hint, and opening it will be refused. */
+ * here is a wrong hint, and opening it will be refused.
+ * A run that goes on has no summary yet, and its agent must not get one of its own making
+ * listed: of a run's subdirectories none is walked into, and its archive is none at all. The
+ * others may be runs themselves, beside what an older release left one level up. */
 static void
 meet_child(struct results_walk *w, uint32_t child)
 {
     char path[NAME_MAX + sizeof "/" SUMMARY];
     struct run_dir *d = &w->rd->dirs[child];
+    bool in_run = w->rd->dirs[w->dir].of_run;
     struct stat st;
 
+    if (in_run && strcmp(d->name, ARCHIVE) == 0) {
+        forget(w, child);
+        return;
+    }
     snprintf(path, sizeof path, "%s/%s", d->name, SUMMARY);
     if (fstatat(w->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode)) {
         meet_summary(w, child, &st);
@@ -175,7 +187,10 @@ meet_child(struct results_walk *w, uint32_t child)
     }
     if (d->state != RUN_DIR_PLAIN)
         run_dirs_set_state(w->rd, child, RUN_DIR_PLAIN);
-    push(w, child);
+    if (!in_run)
+        push(w, child);
+    else if (w->stream != NULL) /* perhaps walked into before the result was there */
+        forget_below(w, child);
 }
 
 static bool
@@ -248,6 +263,7 @@ static void
 take_in_hand(struct results_walk *w, uint32_t dir, const struct stat *st)
 {
     struct run_dir *d = &w->rd->dirs[dir];
+    struct stat result;
     int copy;
 
     w->dir = dir;
@@ -257,6 +273,9 @@ take_in_hand(struct results_walk *w, uint32_t dir, const struct stat *st)
         return;
     }
     d->id = (struct run_dir_id){0};
+    /* The results root itself is no run, whatever lies in it. */
+    d->of_run = d->depth > 0 && fstatat(w->fd, RESULT, &result, AT_SYMLINK_NOFOLLOW) == 0 &&
+                !S_ISDIR(result.st_mode);
     copy = fcntl(w->fd, F_DUPFD_CLOEXEC, 3); /* closedir closes it */
     w->stream = copy < 0 ? NULL : fdopendir(copy);
     if (w->stream == NULL) {

@@ -17,7 +17,7 @@ struct broker;
 
 enum run_dir_state {
     RUN_DIR_GONE,  /* not there when last looked */
-    RUN_DIR_PLAIN, /* a directory without summary.json: walked into */
+    RUN_DIR_PLAIN, /* a directory without summary.json: walked into, unless a run's own */
     RUN_DIR_RUN,   /* has a usable summary.json: a finished run, not walked into */
     RUN_DIR_ODD,   /* has a summary.json nobody may read (link, FIFO, too large): neither */
 };
@@ -41,6 +41,7 @@ struct run_dir {
     bool given : 1;         /* its reference was given to a worker */
     bool ordered : 1;       /* stands in the order of generations */
     bool recent : 1;        /* its summary changed too lately for coarse clocks to tell */
+    bool of_run : 1;        /* has a result.json: a run's own, perhaps not over yet */
     uint64_t generation;    /* of the last change of its summary */
     struct run_dir_id id;   /* RUN: of summary.json; PLAIN: of the directory */
 };

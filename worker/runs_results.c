@@ -122,7 +122,15 @@ compare_slots(const void *a, const void *b)
                         *(struct finished_run *const *)b);
 }
 
-/* Of all runs with one ID only the first in order is shown (contract 4.4). */
+/* Of all runs with one ID only the first in order is shown (contract 4.4). But one in a
+ * directory of that name comes before any other: a summary alone, which a copy or an agent
+ * may have made, does not replace it. */
+static int
+compare_claims(const struct finished_run *a, const struct finished_run *b)
+{
+    return a->named != b->named ? b->named - a->named : compare_runs(a, b);
+}
+
 static void
 choose_winner(struct results_table *t, uint32_t hash, const char *run_id)
 {
@@ -133,7 +141,7 @@ choose_winner(struct results_table *t, uint32_t hash, const char *run_id)
         if (r->id_hash != hash || strcmp(r->run_id, run_id) != 0)
             continue;
         r->loser = true;
-        if (best == NULL || compare_runs(r, best) < 0)
+        if (best == NULL || compare_claims(r, best) < 0)
             best = r;
     }
     if (best != NULL)

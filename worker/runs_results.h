@@ -28,6 +28,7 @@ struct finished_run {
     uint8_t build, func, intent;             /* enum tristate */
     uint8_t agent_timeout, evaluator_timeout; /* enum tristate */
     bool reference_run;
+    bool named; /* its directory's name is its ID, as the command names it */
     bool loser; /* private: another run of this ID is shown */
     struct finished_run *next_ref, *next_id; /* private: chains of the two indexes */
     uint32_t id_hash;                        /* private */
@@ -51,7 +52,7 @@ int64_t
 results_table_apply(struct results_table *t, const unsigned char *bytes, size_t len,
                     size_t budget);
 
-/* The winner among the runs of this ID (later started_at), or NULL. */
+/* The winner among the runs of this ID (one named by it, then later started_at), or NULL. */
 const struct finished_run *
 results_table_find(const struct results_table *t, const char *run_id);
 

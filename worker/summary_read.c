@@ -100,26 +100,30 @@ read_outcome(struct finished_run *r, const struct json_value *root)
     r->grade = (uint8_t)grade_of(r, patch);
 }
 
-/* The run's ID: the summary's, else (absent, empty, no text) the directory's name, into `id`. */
+/* The run's ID: the summary's, else (absent, empty, no text) the directory's name, into `id`;
+ * and whether it is that name. */
 static bool
 read_id(const struct json_value *root, const char *dir, size_t dir_len,
-        char id[POLICY_RUN_ID_MAX + 1])
+        char id[POLICY_RUN_ID_MAX + 1], bool *ret_named)
 {
     const struct json_value *given = json_get(root, "run_id");
     const char *text = json_text(given);
     const char *slash = memrchr(dir, '/', dir_len);
+    const char *name = slash != NULL ? slash + 1 : dir;
+    size_t name_len = dir_len - (size_t)(name - dir);
     size_t len = text != NULL ? strlen(text) : 0;
 
     if (given != NULL && given->type == JSON_STRING && text == NULL)
         return false; /* a NUL in it */
     if (len == 0) {
-        text = slash != NULL ? slash + 1 : dir;
-        len = dir_len - (size_t)(text - dir);
+        text = name;
+        len = name_len;
     }
     if (!policy_run_id_valid(text, len))
         return false;
     memcpy(id, text, len);
     id[len] = '\0';
+    *ret_named = len == name_len && memcmp(text, name, len) == 0;
     return true;
 }
 
@@ -216,7 +220,8 @@ summary_read(const char *bytes, size_t len, const char *dir, size_t dir_len)
     char id[POLICY_RUN_ID_MAX + 1];
 
     run.task = short_text(json_get(task, "id"));
-    if (run.task != NULL && *run.task != '\0' && read_id(root, dir, dir_len, id)) {
+    if (run.task != NULL && *run.task != '\0' &&
+        read_id(root, dir, dir_len, id, &run.named)) {
         run.run_id = id;
         run.language = short_text(json_get(task, "language"));
         run.project = short_text(json_get(task, "project"));

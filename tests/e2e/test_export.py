@@ -131,12 +131,35 @@ def test_the_page(place, out):
 
 def test_two_runs_of_one_id(place, out):
     make_run(place, "twin", "2026-01-01T00:00:00Z")
-    folder = os.path.join(place.results, "made", "m", "b", "x")
-    os.makedirs(folder)
-    put(folder, "summary.json", json.dumps({"run_id": "twin", "task": {"id": "later"},
-                                            "started_at": "2026-02-01T00:00:00Z"}))
+    for name, started in ("twin", "2026-02-01T00:00:00Z"), ("a-copy", "2026-03-01T00:00:00Z"):
+        folder = os.path.join(place.results, "made", "m", "b", name)
+        os.makedirs(folder)
+        put(folder, "summary.json", json.dumps({"run_id": "twin", "started_at": started,
+                                                "task": {"id": "later" if name == "twin" else name}}))
     write_site(place, out)
     assert load(out, "data/runs/twin.json")["container"]["taskId"] == "later"
+
+
+def test_an_agent_makes_no_runs(place, out):
+    make_run(place, "victim", "2026-01-01T00:00:00Z")
+    going = os.path.join(place.results, "made", "m", "a", "going")
+    archived = os.path.join(place.results, "archive", "batch", "kept")
+    beside = os.path.join(place.results, "made", "m", "a", "older", "beside")
+    forged = [os.path.join(going, "archive", name) for name in ("victim", "x", "deep/victim")]
+    for folder in [*forged, archived, beside]:
+        os.makedirs(folder)
+    for folder in forged:
+        put(folder, "summary.json", json.dumps({"run_id": "victim", "task": {"id": "forged"},
+                                                "started_at": "9999"}))
+    put(forged[1], "summary.json", json.dumps({"run_id": "invented", "task": {"id": "forged"}}))
+    put(going, "result.json", "")
+    put(os.path.dirname(beside), "result.json", "{}")
+    put(beside, "summary.json", json.dumps({"task": {"id": "beside"}}))
+    put(archived, "summary.json", json.dumps({"task": {"id": "kept"}}))
+    write_site(place, out)
+    tasks = {c["id"]: c["taskId"] for c in load(out, "data/runs.json")["containers"]}
+    assert (tasks["victim"], tasks["kept"], tasks["beside"]) == ("made", "kept", "beside")
+    assert not {"invented", "going"} & set(tasks)
 
 
 def test_many_runs(place, out):

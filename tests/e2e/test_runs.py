@@ -269,7 +269,7 @@ def test_a_run_that_ends_is_never_in_neither_list(start, place):
 def test_a_kept_run_is_graded_before_it_ends(start, place):
     """Its summary comes when it is stopped; the grade is in its result.json long before."""
     place.start_run("kept", agent_seconds=0.2)
-    server = start()
+    server = start({"SSEBENCH_WEBUI_WORKERS": "1"})  # another may look a second later
 
     def listed(query=""):
         found = server.json("/api/containers" + query)["containers"]
@@ -302,6 +302,35 @@ def test_a_new_finished_run_appears_and_goes(start, place):
     process.wait_for(lambda: len(server.runs()) == count + 1, what="the new run")
     shutil.rmtree(target)
     process.wait_for(lambda: len(server.runs()) == count, what="the run is gone")
+
+
+def put_run(folder, summary, **files):
+    os.makedirs(folder)
+    for name, text in {"summary_json": json.dumps(summary), **files}.items():
+        with open(os.path.join(folder, name.replace("_", ".")), "w", encoding="utf-8") as f:
+            f.write(text)
+
+
+def test_an_agent_replaces_no_other_runs_results(start, place):
+    victim = place.finished()[0]
+    before = json.loads(read(victim["dir"], "summary.json"))
+    summary = {**before, "started_at": "9999-12-31T23:59:59.000000Z"}
+    server = start()
+    diff = "/api/containers/%s/diff" % victim["run_id"]
+    true_diff, true_ids = server.json(diff), {c["id"] for c in server.runs()}
+    place.start_run("attacker", agent_seconds=300)
+    listed = process.wait_for(lambda: [d for d, _, _ in os.walk(place.results)
+                                       if os.path.basename(d) == "attacker"])
+    archive = os.path.join(listed[0], "archive")
+    for name in "x", "deep/x", victim["run_id"]:
+        put_run(os.path.join(archive, name), summary, final_patch="FORGED\n", result_json="{}")
+    put_run(os.path.join(archive, "invented"), {**summary, "run_id": "invented"})
+    # Somebody's copy elsewhere: a later start alone does not make it the run.
+    put_run(os.path.join(place.results, "archive", "copy"), summary, final_patch="COPY\n")
+    put_run(os.path.join(place.results, "archive", "last"), {**summary, "run_id": "last"})
+    process.wait_for(lambda: "last" in {c["id"] for c in server.runs()}, what="a walk after that")
+    assert server.json(diff) == true_diff
+    assert {c["id"] for c in server.runs()} == true_ids | {"attacker", "last"}
 
 
 def test_further_results_roots(start, place):

@@ -243,6 +243,55 @@ nothing_below_a_summary_is_seen(void **state)
     assert_non_null(run_of("odd/summary.json/inner"));
 }
 
+/* A run that goes on: its result.json is there from the start, its archive is the agent's. */
+static void
+an_agent_gets_nothing_listed(void **state)
+{
+    (void)state;
+    put_summary("task/model/agent/going/archive/x", "forged");
+    put_summary("task/model/agent/going/plugins/deep/x", "copied");
+    walk_again(); /* somebody's folder of runs, as far as can be seen */
+    assert_non_null(run_of("task/model/agent/going/archive/x"));
+    fixture_put(&fx, "results/task/model/agent/going/result.json", "");
+    walk_again();
+    assert_null(run_of("task/model/agent/going/archive/x"));
+    assert_null(run_of("task/model/agent/going/plugins/deep/x"));
+    age("results/task/model/agent/going");
+    walk_again(); /* remembers the folder: what is below it is only looked after */
+    put_summary("task/model/agent/going/archive", "forged");
+    put_summary("task/model/agent/going/archive/y", "forged");
+    walk_again();
+    assert_null(run_of("task/model/agent/going/archive"));
+    assert_null(run_of("task/model/agent/going/archive/y"));
+    put_summary("task/model/agent/going", "over");
+    walk_again();
+    assert_string_equal(run_of("task/model/agent/going")->summary, "over");
+}
+
+/* Folders of that name, and what older releases wrote one level up, hide nobody's runs. */
+static void
+other_folders_are_walked_into(void **state)
+{
+    (void)state;
+    put_summary("archive/batch/run", "kept");
+    fixture_put(&fx, "results/result.json", "");
+    fixture_put(&fx, "results/task/model/older/result.json", "{}");
+    fixture_put(&fx, "results/task/model/older/going/result.json", "");
+    put_summary("task/model/older/run", "newer");
+    put_summary("task/model/older/archive", "forged");
+    put_summary("task/model/older/archive/x", "forged");
+    walk_again();
+    assert_non_null(run_of("archive/batch/run"));
+    assert_non_null(run_of("task/model/older/run"));
+    assert_null(run_of("task/model/older/archive"));
+    assert_null(run_of("task/model/older/archive/x"));
+    age("results/task/model/older");
+    walk_again();
+    put_summary("task/model/older/going", "over");
+    walk_again();
+    assert_string_equal(run_of("task/model/older/going")->summary, "over");
+}
+
 static void
 the_root_itself_is_no_run(void **state)
 {
@@ -621,6 +670,8 @@ main(void)
         cmocka_unit_test(a_root_may_appear_later),
         cmocka_unit_test(depth_and_names_are_free),
         cmocka_unit_test(nothing_below_a_summary_is_seen),
+        cmocka_unit_test(an_agent_gets_nothing_listed),
+        cmocka_unit_test(other_folders_are_walked_into),
         cmocka_unit_test(the_root_itself_is_no_run),
         cmocka_unit_test(links_are_not_followed),
         cmocka_unit_test(odd_summaries_are_dropped),

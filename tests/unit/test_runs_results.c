@@ -286,6 +286,32 @@ test_duplicates(void **state)
     buf_done(&b);
 }
 
+/* A folder named by the ID comes before any other, whatever start that tells. */
+static void
+test_named(void **state)
+{
+    struct results_table *t = results_table_new();
+    struct buf b;
+
+    buf_init(&b, 0);
+    add_record(&b, 1, "t/m/a/same",
+               "{\"run_id\":\"same\",\"task\":{\"id\":\"own\"},\"started_at\":\"2026\"}");
+    add_run(&b, 2, "same", "forged", "\"9999\"");
+    add_record(&b, 3, "t/m/a/not-same",
+               "{\"run_id\":\"same\",\"task\":{\"id\":\"copy\"},\"started_at\":\"9998\"}");
+    apply(t, &b);
+    assert_string_equal(shown(t), "same:own ");
+    add_record(&b, 4, "t/m/b/same", "{\"task\":{\"id\":\"again\"},\"started_at\":\"2027\"}");
+    apply(t, &b);
+    assert_string_equal(shown(t), "same:again ");
+    add_record(&b, 4, NULL, NULL);
+    add_record(&b, 1, NULL, NULL);
+    apply(t, &b);
+    assert_string_equal(shown(t), "same:forged ");
+    results_table_free(t);
+    buf_done(&b);
+}
+
 /* Thousands of runs in one go (sorted at once), then single changes (put in place): the order
  * is the same as if all had been sorted. */
 static void
@@ -351,7 +377,8 @@ main(void)
         cmocka_unit_test(test_summaries),         cmocka_unit_test(test_grades),
         cmocka_unit_test(test_fields),            cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_order_and_changes), cmocka_unit_test(test_duplicates),
-        cmocka_unit_test(test_many),              cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_named),             cmocka_unit_test(test_many),
+        cmocka_unit_test(test_layout),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,11 +23,14 @@
 #include "worker/runs_results.h"
 
 #define SUMMARY "summary.json"
+#define RESULT "result.json" /* stands in a run's directory from its start */
+#define ARCHIVE "archive"    /* the agent's, in a run's directory */
 
 /* A directory that is still to be read. */
 struct todo {
     struct todo *next;
     unsigned depth;
+    bool in_run; /* stands in a run's directory */
     char path[];
 };
 
@@ -133,7 +136,7 @@ meet_summary(struct walk *w, const char *path)
 /* --- the walk --------------------------------------------------------------------------- */
 
 static void
-push(struct walk *w, const char *parent, const char *name, unsigned depth)
+push(struct walk *w, const char *parent, const char *name, unsigned depth, bool in_run)
 {
     size_t size = strlen(parent) + strlen(name) + 2;
     struct todo *t;
@@ -149,6 +152,7 @@ push(struct walk *w, const char *parent, const char *name, unsigned depth)
     }
     snprintf(t->path, size, "%s%s%s", parent, *parent != '\0' ? "/" : "", name);
     t->depth = depth;
+    t->in_run = in_run;
     t->next = w->todo;
     w->todo = t;
 }
@@ -163,11 +167,21 @@ is_directory(int fd, const struct dirent *entry)
     return fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Is there something of this name that is no directory? */
+static bool
+has_file(int fd, const char *name)
+{
+    struct stat st;
+
+    return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* Takes the descriptor. */
 static void
 read_entries(struct walk *w, int fd, const struct todo *dir)
 {
     DIR *stream = fdopendir(fd);
+    bool of_run = dir->depth > 0 && has_file(fd, RESULT);
     struct dirent *entry;
 
     if (stream == NULL) {
@@ -177,25 +191,27 @@ read_entries(struct walk *w, int fd, const struct todo *dir)
     }
     while (w->error == 0 && (entry = readdir(stream)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            is_directory(fd, entry))
-            push(w, dir->path, entry->d_name, dir->depth + 1);
+            !(of_run && strcmp(entry->d_name, ARCHIVE) == 0) && is_directory(fd, entry))
+            push(w, dir->path, entry->d_name, dir->depth + 1, of_run);
     closedir(stream);
 }
 
-/* Below a directory with a summary nothing is looked for; a directory of that name is none. */
+/* Below a directory with a summary nothing is looked for; a directory of that name is none.
+ * A run that goes on has no summary yet, and its agent must not make one: as the server does
+ * (broker/results_walk.c), of its subdirectories only runs count, and its archive never. */
 static void
 visit(struct walk *w, const struct todo *dir)
 {
     int fd = open_beneath(w->results->root_fd, dir->depth > 0 ? dir->path : ".",
                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    struct stat st;
 
     if (fd < 0) {
         w->error = open_beneath_is_missing(fd) && dir->depth > 0 ? 0 : fd;
-    } else if (dir->depth > 0 && fstatat(fd, SUMMARY, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-               !S_ISDIR(st.st_mode)) {
+    } else if (dir->depth > 0 && has_file(fd, SUMMARY)) {
         close(fd);
         meet_summary(w, dir->path);
+    } else if (dir->in_run) {
+        close(fd);
     } else {
         read_entries(w, fd, dir);
     }
@@ -208,7 +224,7 @@ results_read(struct results *r, int root_fd, struct results_table *table)
     struct todo *t;
 
     *r = (struct results){.root_fd = root_fd};
-    push(&w, "", "", 0);
+    push(&w, "", "", 0, false);
     while ((t = w.todo) != NULL) {
         w.todo = t->next;
         if (w.error == 0)
