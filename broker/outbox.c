@@ -40,13 +40,9 @@ send_now(struct outbox *o, void *bytes, size_t len, int fd)
     int r = channel_send(o->fd, bytes, len, &fd, fd >= 0 ? 1 : 0);
 
     if (r == -ETOOMANYREFS && fd >= 0) {
-        /* Too many descriptors in flight for this user: "try again" instead of a stall. */
-        struct answer_plain *a = bytes;
-        struct message_head head = a->head;
-
-        memset(bytes, 0, len);
-        a->head = head;
-        a->status = ANSWER_BUSY;
+        /* Too many descriptors in flight for this user: "try again" instead of a stall. What was
+         * made stays named, for the worker to end. */
+        ((struct answer_plain *)bytes)->status = ANSWER_BUSY;
         r = channel_send(o->fd, bytes, len, NULL, 0);
     }
     return r == -EAGAIN ? -EAGAIN : 0; /* EPIPE is seen by who reads */

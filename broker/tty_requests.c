@@ -104,6 +104,7 @@ act_tty_open(struct broker *b, const struct ask *ask, const struct request_tty_o
              struct answer_tty *a)
 {
     struct tty *t;
+    int fd;
 
     if (!room_for(b->ttys, q->run_id)) {
         a->status = ANSWER_BUSY;
@@ -121,7 +122,10 @@ act_tty_open(struct broker *b, const struct ask *ask, const struct request_tty_o
     message_string_set(t->owner, sizeof t->owner, dispatch_token_name(b, ask->as));
     memset(a->error, 0, sizeof a->error);
     a->status = ANSWER_OK;
-    return join(t, ask, a);
+    fd = join(t, ask, a);
+    if (fd < 0)
+        tty_end(t); /* nobody has it */
+    return fd;
 }
 
 int

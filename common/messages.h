@@ -71,7 +71,8 @@ enum message_type {
     MESSAGE_TYPES
 };
 
-/* Meaning of `status` in every answer. */
+/* Meaning of `status` in every answer. What an answer names (a follower, a watch, a hold on a
+ * terminal) is there whatever the status: then nobody has it, and the worker ends it. */
 enum answer_status {
     ANSWER_OK = 0,
     ANSWER_REFUSED,   /* policy says no (hosted, terminal off, role, form of a field) */

@@ -10,11 +10,12 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "worker/broker_as.h"
+#include "worker/broker_ends.h"
 
 struct pending {
     uint32_t seq; /* 0: the slot is free */
     uint16_t type;
-    broker_answer_fn fn; /* NULL: cancelled, close what comes */
+    broker_answer_fn fn; /* NULL: cancelled, close and end what comes */
     void *ctx;
 };
 
@@ -55,6 +56,7 @@ lose_broker(const char *why)
     ev_io_stop(link_state.loop, &link_state.readable);
     close(link_state.fd);
     link_state.fd = -1;
+    broker_ends_forget();
     for (size_t i = 0; i < LIMIT_BROKER_PENDING; i++) {
         struct pending p = link_state.pending[i];
 
@@ -95,6 +97,7 @@ take_answer(const struct message_head *head, struct channel_packet *packet)
     if (p.seq != head->seq || p.type != head->type)
         return; /* its descriptors are closed by the caller */
     *slot = (struct pending){0};
+    broker_ends_answered(p.type, packet->bytes, p.fn == NULL);
     if (p.fn != NULL)
         p.fn(p.ctx, packet->bytes, packet->fds, packet->n_fds);
 }
@@ -232,6 +235,7 @@ void
 broker_link_init(struct ev_loop *loop, int channel_fd)
 {
     link_state.loop = loop;
+    broker_ends_init(loop);
     use_channel(channel_fd);
 }
 
@@ -336,8 +340,6 @@ broker_ask_peer_uid(int connection_fd, broker_answer_fn fn, void *ctx)
 void
 broker_ask_child_end(uint64_t child)
 {
-    struct request_child_end q = {.child = child};
-
     for (struct watched_child **at = &link_state.children; *at != NULL;
          at = &(*at)->next) {
         struct watched_child *c = *at;
@@ -348,7 +350,7 @@ broker_ask_child_end(uint64_t child)
         free(c);
         break;
     }
-    broker_ask(MESSAGE_CHILD_END, &q, NULL, 0, NULL, NULL);
+    broker_end(MESSAGE_CHILD_END, child);
 }
 
 void

@@ -31,7 +31,8 @@ broker_link_replace(int channel_fd);
 bool
 broker_link_up(void);
 
-/* Never call the callback of this request; what still comes for it is closed. */
+/* Never call the callback of this request; what still comes for it is closed,
+ * and ended where the broker would keep it (worker/broker_ends.h). */
 void
 broker_cancel(broker_ticket ticket);
 

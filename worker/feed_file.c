@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/limits.h"
+#include "worker/broker_ends.h"
 #include "worker/feed_parts.h"
 #include "worker/file_slice.h"
 #include "worker/runs.h"
@@ -189,12 +190,10 @@ watch(struct feed *f)
 static void
 unwatch(struct feed *f)
 {
-    struct request_run_unwatch q = {.watch = f->watch};
-
     if (f->watch_asked)
         broker_cancel(f->watch_ticket);
     if (f->watch != 0)
-        broker_ask(MESSAGE_RUN_UNWATCH, &q, NULL, 0, NULL, NULL);
+        broker_end(MESSAGE_RUN_UNWATCH, f->watch);
     f->watch_asked = false;
     f->watch = 0;
 }

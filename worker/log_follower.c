@@ -48,6 +48,8 @@ struct log_follower {
     int exit_status;
 };
 
+static const char NOT_FOLLOWED[] = "The log of this run cannot be followed";
+
 static struct log_follower *followers;
 static char follower_buffer[FOLLOWER_READ];
 
@@ -361,11 +363,15 @@ on_answer(void *ctx, const void *bytes, int *fds, unsigned n_fds)
     } else if (answer->status == ANSWER_NOT_FOUND) {
         snprintf(text, sizeof(text), "Run %s not found", f->run_id);
         fail_all(f, text);
-    } else if (answer->status != ANSWER_OK || take_pipe(f, fds, n_fds) != 0) {
-        fail_all(f, "The log of this run cannot be followed");
+    } else if (answer->status != ANSWER_OK) {
+        fail_all(f, NOT_FOLLOWED);
     } else {
         f->child = answer->child;
         f->exited = f->at_end = false;
+        if (take_pipe(f, fds, n_fds) != 0) {
+            fail_all(f, NOT_FOLLOWED);
+            return;
+        }
         ev_io_set(&f->readable, f->fd, EV_READ);
         ev_io_start(worker_loop(), &f->readable);
         broker_on_child_end(f->child, on_exit_status, f);

@@ -54,6 +54,7 @@ struct download {
 };
 
 static const char TRY_AGAIN[] = "Try again: a part of the server is being restarted";
+static const char CANNOT_READ[] = "The log of this run cannot be read";
 
 static char slice[FILE_SLICE]; /* one thread, used up before the return */
 
@@ -169,7 +170,7 @@ go_on_live(struct download *d)
     if (r > 0 || (r == 0 && d->exited && d->exit_status == 0))
         begin_answer(d, fill_live);
     else if (r == -EIO || (r == 0 && d->exited))
-        fail(d, 502, "The log of this run cannot be read");
+        fail(d, 502, CANNOT_READ);
 }
 
 static void
@@ -199,12 +200,16 @@ on_pipe(void *ctx, const void *bytes, int *fds, unsigned n_fds)
     d->ticket = 0;
     if (answer == NULL || answer->status == ANSWER_BUSY) {
         fail(d, 503, TRY_AGAIN);
-    } else if (answer->status != ANSWER_OK || n_fds != 1) {
-        fail(d, 502, "The log of this run cannot be read");
+    } else if (answer->status != ANSWER_OK) {
+        fail(d, 502, CANNOT_READ);
     } else {
+        d->child = answer->child;
+        if (n_fds != 1) {
+            fail(d, 502, CANNOT_READ);
+            return;
+        }
         d->fd = fds[0];
         fds[0] = -1;
-        d->child = answer->child;
         ev_io_set(&d->readable, d->fd, EV_READ);
         ev_io_start(worker_loop(), &d->readable);
         broker_on_child_end(d->child, on_exit_status, d); /* `d` may be gone now */

@@ -11,6 +11,7 @@
 #include "common/limits.h"
 #include "common/scoreboard.h"
 #include "worker/broker_as.h"
+#include "worker/broker_ends.h"
 #include "worker/daemon.h"
 #include "worker/exchange.h"
 #include "worker/runs_live.h"
@@ -34,11 +35,9 @@ pty_free(struct pty *p)
 static void
 leave(struct pty *p)
 {
-    struct request_tty_ref q = {.attachment = p->attachment};
-
     pty_io_close(p);
     if (p->attachment != 0)
-        broker_ask(MESSAGE_TTY_LEAVE, &q, NULL, 0, NULL, NULL);
+        broker_end(MESSAGE_TTY_LEAVE, p->attachment);
     p->attachment = 0;
 }
 

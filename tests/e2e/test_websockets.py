@@ -2,6 +2,7 @@
 import base64
 import json
 import os
+import socket
 import struct
 import threading
 import time
@@ -354,6 +355,22 @@ def test_the_last_viewer_ends_the_followers_whole_group(start, place):
                 two.connection.close()
             process.wait_for(lambda: not group() and not live.followers(), what=end)
     live.end()
+
+
+@pytest.mark.once
+def test_viewers_that_are_gone_at_once_leave_no_follower(live):
+    """Nothing is ever written to this log, so no broken pipe ends a follower either."""
+    with open(live.path, "w", encoding="utf-8"):
+        pass
+    address, host = live.server.address, live.server.host
+    request = head("GET", "/api/containers/%s/logs-ws" % live.run_id, handshake_headers(host)[0])
+    for i in range(60):
+        with socket.create_connection(address, 20) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            s.sendall(request)
+            time.sleep(i % 6 / 1000)  # while it is read, asks for its follower, has it
+    live.server.runs()  # asked after all that those asked
+    process.wait_for(lambda: not live.followers(), what="the followers to end")
 
 
 @pytest.mark.once
