@@ -15,36 +15,18 @@
 #include "broker/dispatch.h"
 #include "common/limits.h"
 #include "common/open_beneath.h"
+#include "common/text_hash.h"
 #include "policy/run_id.h"
 
 #define FIRST_BUCKETS 1024u
 
 _Static_assert(LIMIT_ROOTS == 16, "arrays of struct run_dirs");
 
-static uint64_t
-mix(uint64_t a, uint64_t b)
-{
-    unsigned __int128 product = (unsigned __int128)a * b;
-
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 /* Keyed, so that an agent cannot make directories that share one bucket. */
 static uint32_t
 bucket_of(const struct run_dirs *rd, uint32_t parent, const char *name, size_t len)
 {
-    uint64_t h = rd->key[0] ^ ((uint64_t)parent << 32 | len);
-
-    while (len > 0) {
-        size_t n = len < sizeof h ? len : sizeof h;
-        uint64_t word = 0;
-
-        memcpy(&word, name, n);
-        h = mix(h ^ word, rd->key[1]);
-        name += n;
-        len -= n;
-    }
-    return (uint32_t)h & (rd->n_buckets - 1);
+    return (uint32_t)text_hash(rd->key, parent, name, len) & (rd->n_buckets - 1);
 }
 
 static void
@@ -165,7 +147,6 @@ run_dirs_new(struct broker *b)
         run_dirs_free(rd);
         return NULL;
     }
-    rd->key[1] |= 1;
     return rd;
 }
 

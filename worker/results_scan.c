@@ -2,16 +2,20 @@
 #include "worker/results_scan.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "common/hash.h"
 #include "common/log.h"
 #include "worker/broker_link.h"
 #include "worker/runs_results.h"
+#include "worker/worker.h"
 
 #define SLICE (128u * 1024u) /* bytes of summaries per turn of the loop: below 2 ms */
 
 static struct {
     void (*ready)(void);
+    uint64_t key[2]; /* of the tables' hashes */
     struct results_table *results;
     struct results_table *building; /* another broker numbers anew: swapped in when whole */
     uint64_t version_before;        /* the sum of those of the tables before `results` */
@@ -27,11 +31,16 @@ static struct {
 static void
 ask(void);
 
+/* The sandbox has no random numbers: the key comes from this start's. */
 void
 results_scan_init(void (*ready)(void))
 {
+    uint8_t digest[HASH_SIZE];
+
+    hash_keyed(worker_config()->token_key, "results", strlen("results"), digest);
+    memcpy(scan.key, digest, sizeof scan.key);
     scan.ready = ready;
-    scan.results = results_table_new();
+    scan.results = results_table_new(scan.key);
     if (scan.results == NULL)
         log_die("no memory for the list of runs");
 }
@@ -72,7 +81,7 @@ begin_epoch(uint64_t epoch)
 {
     scan.epoch = epoch;
     results_table_free(scan.building);
-    scan.building = results_table_new();
+    scan.building = results_table_new(scan.key);
     if (scan.building == NULL)
         results_table_clear(scan.results);
     if (!scan.whole && scan.building != NULL) {

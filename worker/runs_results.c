@@ -7,16 +7,21 @@
 
 #include "common/limits.h"
 #include "common/messages.h"
+#include "common/text_hash.h"
+#include "worker/run_heap.h"
 #include "worker/summary_read.h"
 
 #define FIRST_BUCKETS 256u
+#define RECORD_COST 1024u /* bytes of a summary that take as long as all else about a run */
 #define TAIL 256u /* new runs that are put in their place one by one; more: sort all */
 
 struct results_table {
-    struct finished_run **by_ref, **by_id; /* n_buckets chains each */
+    struct finished_run **by_ref, **by_id; /* n_buckets chains each; by_id of winners only */
     size_t n_buckets, n_runs;
-    struct finished_run **order; /* sorted; losers included */
+    uint64_t key[2];
+    struct finished_run **order; /* sorted; losers included, and what was removed since */
     size_t n_order, order_cap;
+    size_t n_removed; /* of `order`, which owns them */
     struct finished_run *tail[TAIL]; /* not yet in `order` */
     size_t n_tail;
     bool order_lost; /* sort anew from the index */
@@ -26,12 +31,13 @@ struct results_table {
 };
 
 struct results_table *
-results_table_new(void)
+results_table_new(const uint64_t key[2])
 {
     struct results_table *t = calloc(1, sizeof *t);
 
     if (t == NULL)
         return NULL;
+    memcpy(t->key, key, sizeof t->key);
     t->n_buckets = FIRST_BUCKETS;
     t->by_ref = calloc(t->n_buckets, sizeof *t->by_ref);
     t->by_id = calloc(t->n_buckets, sizeof *t->by_id);
@@ -43,9 +49,21 @@ results_table_new(void)
     return t;
 }
 
+/* More has changed than is put in its place one by one. */
+static void
+lose_order(struct results_table *t)
+{
+    for (size_t i = 0; t->n_removed > 0 && i < t->n_order; i++)
+        if (t->order[i]->removed)
+            free(t->order[i]);
+    t->n_order = t->n_tail = t->n_removed = 0;
+    t->order_lost = true;
+}
+
 void
 results_table_clear(struct results_table *t)
 {
+    lose_order(t);
     for (size_t i = 0; t->by_ref != NULL && i < t->n_buckets; i++) {
         while (t->by_ref[i] != NULL) {
             struct finished_run *r = t->by_ref[i];
@@ -56,7 +74,7 @@ results_table_clear(struct results_table *t)
         if (t->by_id != NULL)
             t->by_id[i] = NULL;
     }
-    t->n_runs = t->n_order = t->n_tail = t->n_shown = 0;
+    t->n_runs = t->n_shown = 0;
     t->order_lost = false;
     t->version++;
 }
@@ -80,14 +98,10 @@ results_table_version(const struct results_table *t)
     return t->version;
 }
 
-static uint32_t
-hash_text(const char *text)
+static uint64_t
+hash_id(const struct results_table *t, const char *run_id)
 {
-    uint32_t h = 2166136261u;
-
-    for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * 16777619u;
-    return h;
+    return text_hash(t->key, 0, run_id, strlen(run_id));
 }
 
 static size_t
@@ -96,80 +110,48 @@ ref_bucket(const struct results_table *t, uint64_t ref)
     return (size_t)(ref * 0x9e3779b97f4a7c15u >> 32) & (t->n_buckets - 1);
 }
 
-static const char *
-text_or_empty(const char *text)
-{
-    return text != NULL ? text : "";
-}
-
-/* Contract 2.10: by (started_at or "", run_id) descending; the reference makes it total. */
-static int
-compare_runs(const struct finished_run *a, const struct finished_run *b)
-{
-    int c = strcmp(text_or_empty(b->started_at), text_or_empty(a->started_at));
-
-    if (c == 0)
-        c = strcmp(b->run_id, a->run_id);
-    if (c == 0)
-        c = (a->ref > b->ref) - (a->ref < b->ref);
-    return c;
-}
-
 static int
 compare_slots(const void *a, const void *b)
 {
-    return compare_runs(*(struct finished_run *const *)a,
-                        *(struct finished_run *const *)b);
+    return run_heap_order(*(struct finished_run *const *)a,
+                          *(struct finished_run *const *)b);
 }
 
-/* Of all runs with one ID only the first in order is shown (contract 4.4). But one in a
- * directory of that name comes before any other: a summary alone, which a copy or an agent
- * may have made, does not replace it. */
-static int
-compare_claims(const struct finished_run *a, const struct finished_run *b)
+/* Where the chains point to the winner of this ID, or could. */
+static struct finished_run **
+winner_slot(const struct results_table *t, uint64_t hash, const char *run_id)
 {
-    return a->named != b->named ? b->named - a->named : compare_runs(a, b);
+    struct finished_run **slot = &t->by_id[hash & (t->n_buckets - 1)];
+
+    while (*slot != NULL && ((*slot)->id_hash != hash || strcmp((*slot)->run_id, run_id) != 0))
+        slot = &(*slot)->next_id;
+    return slot;
 }
 
+/* Put the new winner, or none, in the place of the old one, or none. */
 static void
-choose_winner(struct results_table *t, uint32_t hash, const char *run_id)
+set_winner(struct finished_run **slot, struct finished_run *winner)
 {
-    struct finished_run *best = NULL;
+    struct finished_run *next = *slot != NULL ? (*slot)->next_id : NULL;
 
-    for (struct finished_run *r = t->by_id[hash & (t->n_buckets - 1)]; r != NULL;
-         r = r->next_id) {
-        if (r->id_hash != hash || strcmp(r->run_id, run_id) != 0)
-            continue;
-        r->loser = true;
-        if (best == NULL || compare_claims(r, best) < 0)
-            best = r;
-    }
-    if (best != NULL)
-        best->loser = false;
+    if (winner != NULL)
+        winner->next_id = next;
+    *slot = winner != NULL ? winner : next;
 }
 
 const struct finished_run *
 results_table_find(const struct results_table *t, const char *run_id)
 {
-    uint32_t hash = hash_text(run_id);
-
-    for (const struct finished_run *r = t->by_id[hash & (t->n_buckets - 1)]; r != NULL;
-         r = r->next_id)
-        if (!r->loser && r->id_hash == hash && strcmp(r->run_id, run_id) == 0)
-            return r;
-    return NULL;
+    return *winner_slot(t, hash_id(t, run_id), run_id);
 }
 
 static void
-link_run(struct results_table *t, struct finished_run *r)
+link_ref(struct results_table *t, struct finished_run *r)
 {
     struct finished_run **ref = &t->by_ref[ref_bucket(t, r->ref)];
-    struct finished_run **id = &t->by_id[r->id_hash & (t->n_buckets - 1)];
 
     r->next_ref = *ref;
     *ref = r;
-    r->next_id = *id;
-    *id = r;
 }
 
 /* Twice the buckets; without memory the chains just grow longer. */
@@ -195,7 +177,9 @@ grow(struct results_table *t)
 
         for (; r != NULL; r = next) {
             next = r->next_ref;
-            link_run(t, r);
+            link_ref(t, r);
+            if (r->heap_left == NULL)
+                set_winner(winner_slot(t, r->id_hash, r->run_id), r);
         }
     }
     free(old_ref);
@@ -204,18 +188,21 @@ grow(struct results_table *t)
 static void
 add_run(struct results_table *t, struct finished_run *r)
 {
+    struct finished_run **slot;
+
     if (t->n_runs >= t->n_buckets)
         grow(t);
-    r->id_hash = hash_text(r->run_id);
-    link_run(t, r);
+    r->id_hash = hash_id(t, r->run_id);
+    link_ref(t, r);
     t->n_runs++;
-    choose_winner(t, r->id_hash, r->run_id);
+    slot = winner_slot(t, r->id_hash, r->run_id);
+    set_winner(slot, run_heap_join(*slot, r));
     if (t->order_lost)
         return;
     if (t->n_tail < TAIL)
         t->tail[t->n_tail++] = r;
     else
-        t->order_lost = true;
+        lose_order(t);
 }
 
 /* The place in `order` where `r` stands or belongs. */
@@ -227,7 +214,7 @@ find_place(const struct results_table *t, const struct finished_run *r)
     while (low < high) {
         size_t mid = low + (high - low) / 2;
 
-        if (compare_runs(t->order[mid], r) < 0)
+        if (run_heap_order(t->order[mid], r) < 0)
             low = mid + 1;
         else
             high = mid;
@@ -235,53 +222,39 @@ find_place(const struct results_table *t, const struct finished_run *r)
     return low;
 }
 
+/* Free a run, or leave that to the order that it stands in. */
 static void
-forget_order(struct results_table *t, const struct finished_run *r)
+drop_run(struct results_table *t, struct finished_run *r)
 {
-    size_t place;
-
-    if (t->order_lost)
-        return;
     for (size_t i = 0; i < t->n_tail; i++)
         if (t->tail[i] == r) {
             t->tail[i] = t->tail[--t->n_tail];
+            free(r);
             return;
         }
-    place = find_place(t, r);
-    memmove(t->order + place, t->order + place + 1,
-            (t->n_order - place - 1) * sizeof *t->order);
-    t->n_order--;
-}
-
-/* The slot of a chain that points to `r`. */
-static void
-unlink_run(struct results_table *t, struct finished_run *r)
-{
-    struct finished_run **ref = &t->by_ref[ref_bucket(t, r->ref)];
-    struct finished_run **id = &t->by_id[r->id_hash & (t->n_buckets - 1)];
-
-    while (*ref != r)
-        ref = &(*ref)->next_ref;
-    *ref = r->next_ref;
-    while (*id != r)
-        id = &(*id)->next_id;
-    *id = r->next_id;
+    if (t->order_lost) {
+        free(r);
+    } else {
+        r->removed = true;
+        t->n_removed++;
+    }
 }
 
 static void
 remove_ref(struct results_table *t, uint64_t ref)
 {
-    struct finished_run *r = t->by_ref[ref_bucket(t, ref)];
+    struct finished_run **at = &t->by_ref[ref_bucket(t, ref)], **slot, *r;
 
-    while (r != NULL && r->ref != ref)
-        r = r->next_ref;
+    while (*at != NULL && (*at)->ref != ref)
+        at = &(*at)->next_ref;
+    r = *at;
     if (r == NULL)
         return;
-    forget_order(t, r);
-    unlink_run(t, r);
+    *at = r->next_ref;
     t->n_runs--;
-    choose_winner(t, r->id_hash, r->run_id);
-    free(r);
+    slot = winner_slot(t, r->id_hash, r->run_id);
+    set_winner(slot, run_heap_remove(*slot, r));
+    drop_run(t, r);
 }
 
 /* False: for want of memory, which says nothing about the run. */
@@ -307,9 +280,9 @@ int64_t
 results_table_apply(struct results_table *t, const unsigned char *bytes, size_t len,
                     size_t budget)
 {
-    size_t used = 0;
+    size_t used = 0, spent = 0;
 
-    while (used < len && used < budget) {
+    while (used < len && spent < budget) {
         struct scan_record record;
         size_t size;
 
@@ -323,6 +296,7 @@ results_table_apply(struct results_table *t, const unsigned char *bytes, size_t 
         if (!apply_record(t, &record, (const char *)bytes + used + sizeof record))
             return -ENOMEM;
         used += size;
+        spent += size > RECORD_COST ? size : RECORD_COST;
     }
     if (used > 0)
         t->version++;
@@ -345,13 +319,29 @@ reserve_order(struct results_table *t, size_t n)
     return true;
 }
 
+static void
+sweep_order(struct results_table *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; t->n_removed > 0 && i < t->n_order; i++) {
+        if (!t->order[i]->removed)
+            t->order[n++] = t->order[i];
+        else
+            free(t->order[i]);
+    }
+    if (t->n_removed > 0)
+        t->n_order = n;
+    t->n_removed = 0;
+}
+
 static bool
 update_order(struct results_table *t)
 {
+    sweep_order(t);
     if (!reserve_order(t, t->n_runs))
         return false;
     if (t->order_lost) {
-        t->n_order = t->n_tail = 0;
         for (size_t i = 0; i < t->n_buckets; i++)
             for (struct finished_run *r = t->by_ref[i]; r != NULL; r = r->next_ref)
                 t->order[t->n_order++] = r;
@@ -402,7 +392,7 @@ results_table_sorted(struct results_table *t, size_t *ret_n)
     if (!update_order(t) || !reserve_shown(t, t->n_order))
         return NULL;
     for (size_t i = 0; i < t->n_order; i++)
-        if (!t->order[i]->loser)
+        if (t->order[i]->heap_left == NULL) /* the winner of its ID */
             t->shown[t->n_shown++] = t->order[i];
     t->shown_version = t->version;
     *ret_n = t->n_shown;

@@ -29,15 +29,18 @@ struct finished_run {
     uint8_t agent_timeout, evaluator_timeout; /* enum tristate */
     bool reference_run;
     bool named; /* its directory's name is its ID, as the command names it */
-    bool loser; /* private: another run of this ID is shown */
-    struct finished_run *next_ref, *next_id; /* private: chains of the two indexes */
-    uint32_t id_hash;                        /* private */
+    /* private */
+    bool removed; /* no longer in the table, but in its order */
+    uint64_t id_hash;
+    struct finished_run *next_ref, *next_id; /* chains of the two indexes */
+    struct finished_run *heap_child, *heap_left, *heap_right; /* worker/run_heap.h */
 };
 
 struct results_table;
 
+/* `key`: random, for its hash of IDs, which agents may choose. */
 struct results_table *
-results_table_new(void);
+results_table_new(const uint64_t key[2]);
 void
 results_table_free(struct results_table *t);
 
@@ -46,8 +49,8 @@ void
 results_table_clear(struct results_table *t);
 
 /* Apply records (struct scan_record of common/messages.h, laid out one after another) from
- * the front of bytes[0..len) until about `budget` bytes of summaries were parsed. Returns how
- * many bytes were used, or -EBADMSG for a layout that cannot be, or -ENOMEM. */
+ * the front of bytes[0..len) until about `budget` bytes of summaries were parsed; a short one
+ * counts as 1 KiB. Returns how many bytes were used, or -EBADMSG for a layout that cannot be, or -ENOMEM. */
 int64_t
 results_table_apply(struct results_table *t, const unsigned char *bytes, size_t len,
                     size_t budget);

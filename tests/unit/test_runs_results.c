@@ -165,6 +165,8 @@ test_too_large(void **state)
 
 /* --- the table -------------------------------------------------------------------------- */
 
+static const uint64_t key[2] = {1, 2};
+
 static void
 add_record(struct buf *b, uint64_t ref, const char *dir, const char *summary)
 {
@@ -231,7 +233,7 @@ shown(struct results_table *t)
 static void
 test_order_and_changes(void **state)
 {
-    struct results_table *t = results_table_new();
+    struct results_table *t = results_table_new(key);
     struct buf b;
     uint64_t version;
 
@@ -267,7 +269,7 @@ test_order_and_changes(void **state)
 static void
 test_duplicates(void **state)
 {
-    struct results_table *t = results_table_new();
+    struct results_table *t = results_table_new(key);
     struct buf b;
 
     buf_init(&b, 0);
@@ -290,7 +292,7 @@ test_duplicates(void **state)
 static void
 test_named(void **state)
 {
-    struct results_table *t = results_table_new();
+    struct results_table *t = results_table_new(key);
     struct buf b;
 
     buf_init(&b, 0);
@@ -312,12 +314,83 @@ test_named(void **state)
     buf_done(&b);
 }
 
+/* Of runs that share a few IDs and starts, coming and going in no order: who wins is who does
+ * when all are looked at. */
+static void
+test_duplicates_come_and_go(void **state)
+{
+    enum { REFS = 60, IDS = 4 };
+    struct results_table *t = results_table_new(key);
+    int starts[REFS];
+    uint32_t random = 1;
+    struct buf b;
+
+    buf_init(&b, 0);
+    memset(starts, -1, sizeof starts); /* gone */
+    for (unsigned step = 0; step < 4000; step++) {
+        unsigned ref = (random = random * 1103515245u + 12345u) / 65536u % REFS, id = ref % IDS;
+        int best = -1;
+        char name[8], text[16];
+
+        starts[ref] = step % 3 == 0 ? -1 : (int)(random / 65536u % 10);
+        snprintf(name, sizeof name, "id%u", id);
+        snprintf(text, sizeof text, "\"%d\"", starts[ref]);
+        if (starts[ref] < 0)
+            add_record(&b, ref, NULL, NULL);
+        else
+            add_run(&b, ref, name, "t", text);
+        apply(t, &b);
+        if (step % 50 == 0)
+            shown(t); /* what is removed leaves the order only then */
+        for (int i = (int)id; i < REFS; i += IDS)
+            if (starts[i] >= 0 && (best < 0 || starts[i] > starts[best]))
+                best = i;
+        assert_true((results_table_find(t, name) == NULL) == (best < 0));
+        if (best >= 0)
+            assert_int_equal(results_table_find(t, name)->ref, best);
+    }
+    shown(t); /* checks each against find */
+    results_table_free(t);
+    buf_done(&b);
+}
+
+/* A hundred thousand summaries of one ID: within the time of a test only if each is compared
+ * with few others, coming as well as going. One slice takes few of them. */
+static void
+test_many_duplicates(void **state)
+{
+    enum { MANY = 100000 };
+    struct results_table *t = results_table_new(key);
+    struct buf b;
+    unsigned n_slices = 0;
+    size_t n;
+
+    buf_init(&b, 0);
+    for (unsigned gone = 0; gone < 2; gone++) {
+        for (unsigned i = 1; i <= MANY; i++)
+            if (gone)
+                add_record(&b, i, NULL, NULL); /* always the one that is shown */
+            else
+                add_run(&b, i, "same", "t", "null");
+        for (size_t used = 0; used < b.len; n_slices++)
+            used += (size_t)results_table_apply(t, (unsigned char *)b.data + used,
+                                                b.len - used, 128 * 1024);
+        buf_reset(&b);
+        results_table_sorted(t, &n);
+        assert_int_equal(n, gone ? 0 : 1);
+    }
+    assert_true(results_table_is_empty(t));
+    assert_true(n_slices >= 2 * MANY / 128);
+    results_table_free(t);
+    buf_done(&b);
+}
+
 /* Thousands of runs in one go (sorted at once), then single changes (put in place): the order
  * is the same as if all had been sorted. */
 static void
 test_many(void **state)
 {
-    struct results_table *t = results_table_new();
+    struct results_table *t = results_table_new(key);
     struct buf b;
     size_t n;
     const struct finished_run *const *runs;
@@ -353,7 +426,7 @@ test_many(void **state)
 static void
 test_layout(void **state)
 {
-    struct results_table *t = results_table_new();
+    struct results_table *t = results_table_new(key);
     struct buf b;
 
     buf_init(&b, 0);
@@ -377,6 +450,7 @@ main(void)
         cmocka_unit_test(test_summaries),         cmocka_unit_test(test_grades),
         cmocka_unit_test(test_fields),            cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_order_and_changes), cmocka_unit_test(test_duplicates),
+        cmocka_unit_test(test_duplicates_come_and_go), cmocka_unit_test(test_many_duplicates),
         cmocka_unit_test(test_named),             cmocka_unit_test(test_many),
         cmocka_unit_test(test_layout),
     };

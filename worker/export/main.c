@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,9 +146,12 @@ make_folders(struct export *e)
 static void
 read_runs(struct export *e)
 {
+    uint64_t key[2];
     int error;
 
-    e->table = results_table_new();
+    if (getrandom(key, sizeof key, 0) != sizeof key)
+        fail("Cannot read", "random numbers", -EIO);
+    e->table = results_table_new(key);
     error = e->table == NULL ? -ENOMEM : results_read(&e->results, e->results_fd, e->table);
     if (error != 0)
         fail("Cannot read", e->results_path, error);
