@@ -195,7 +195,7 @@ struct request_plain {
 struct request_launch {
     struct message_head head;
     struct launch_fields fields; /* policy/launch.h */
-    uint8_t key[32];             /* digest of the client's Idempotency-Key; zero: none */
+    uint8_t key[32];             /* digest of who it is and its Idempotency-Key; zero: none */
 };
 
 /* LAUNCH_CANCEL, LAUNCH_CLEAR ("": all), LAUNCH_OUTPUT */

@@ -5,6 +5,7 @@
 
 #include "common/hash.h"
 #include "common/json_write.h"
+#include "worker/audit.h"
 #include "worker/broker_as.h"
 #include "worker/exchange.h"
 #include "worker/iso_time.h"
@@ -92,12 +93,22 @@ on_offer(struct launch_wait *w, const struct launchables_list *list)
         broker_ask_as(exchange_token(w->x), MESSAGE_LAUNCH, q, on_launched, w);
 }
 
-/* A key is the client's secret as little as ours: a digest has one length, whatever it is. */
+/* The key counts for who sent it: two people's launches of one key are two. A digest has one
+ * length, whatever the client made of its key. */
 static void
-digest_key(const struct span *key, uint8_t out[32])
+digest_key(const struct exchange *x, uint8_t ret_key[HASH_SIZE])
 {
-    if (key->at)
-        hash_sha256(key->at, key->len, out);
+    const struct span *key = &exchange_request(x)->idempotency_key;
+    struct {
+        char who[AUDIT_WHO];
+        uint8_t key[HASH_SIZE];
+    } whose = {0};
+
+    if (!key->at)
+        return;
+    audit_who(x, whose.who);
+    hash_sha256(key->at, key->len, whose.key);
+    hash_sha256(&whose, sizeof(whose), ret_key);
 }
 
 void
@@ -112,7 +123,7 @@ handle_launch(struct exchange *x)
         exchange_error(x, 503, "Out of memory: try again", NULL);
         return;
     }
-    digest_key(&exchange_request(x)->idempotency_key, q->key);
+    digest_key(x, q->key);
     if (!launch_request_read(body, len, &q->fields)) {
         bool want = errno == ENOMEM;
 

@@ -280,6 +280,24 @@ def test_launch_as_operator(start, place):
     assert server.post("/api/launch/cancel", bearer(operator), raw).status == 200
 
 
+def test_an_idempotency_key_is_its_senders(start, place):
+    ada, eve = add(place, "ada", "operate"), add(place, "eve", "operate")
+    stage = launch_help.Stage(place)
+    server = start(stage.env())
+    task = stage.task("t1", stay=True)
+
+    def launch(token, **more):
+        r = launch_help.post(server, "", launch_help.body(task, **more),
+                             {**bearer(token), "Idempotency-Key": "the same"})
+        assert r.status == 200, r
+        return r.json()["launch_id"]
+    hers, other = launch(ada), launch(eve, timeout=5)
+    assert other != hers
+    assert launch(ada) == hers and launch(eve, timeout=5) == other
+    assert len(server.get("/api/launch/status", bearer(ada)).json()["launches"]) == 2
+    stage.end(task)
+
+
 # --- the command -------------------------------------------------------------------------------------
 
 
