@@ -14,6 +14,7 @@
 
 #include "broker/broker.h"
 #include "broker/litellm.h"
+#include "broker/runs_list.h"
 #include "policy/run_id.h"
 
 struct assistants *
@@ -61,8 +62,8 @@ assistants_free(struct assistants *all)
     free(all);
 }
 
-static struct assistant *
-find(struct assistants *all, const char *run_id)
+struct assistant *
+assistant_find(struct assistants *all, const char *run_id)
 {
     struct assistant *as;
 
@@ -81,8 +82,8 @@ make_room(struct assistants *all)
     if (all->n < LIMIT_ASSISTANTS)
         return true;
     LIST_FOREACH(as, &all->list, link)
-        if (!as->busy && as->child == NULL && as->key[0] == '\0' &&
-            as->old_alias[0] == '\0' && STAILQ_EMPTY(&as->asks))
+        if (!as->busy && as->child == NULL && !assistant_has_keys(as) &&
+            STAILQ_EMPTY(&as->asks))
             oldest = as; /* new ones are put in front */
     if (oldest != NULL)
         assistant_free(oldest);
@@ -92,7 +93,7 @@ make_room(struct assistants *all)
 struct assistant *
 assistant_find_or_make(struct assistants *all, const char *run_id)
 {
-    struct assistant *as = find(all, run_id);
+    struct assistant *as = assistant_find(all, run_id);
 
     if (as != NULL || !make_room(all))
         return as;
@@ -250,6 +251,8 @@ act_assistant_start(struct broker *b, const struct ask *ask, const struct reques
     if (b->assistants->stopped != NULL)
         return ANSWER_BUSY;
     as = assistant_find_or_make(b->assistants, q->run_id);
+    if (as == NULL)
+        runs_list_look(b->runs_list); /* the run of another one may be gone */
     a = as != NULL ? calloc(1, sizeof *a) : NULL;
     if (a == NULL)
         return ANSWER_BUSY;
@@ -280,78 +283,4 @@ handle_assistant_start(struct broker *b, const struct ask *ask, const void *requ
     if (status != ANSWER_OK)
         dispatch_answer_status(b->dispatch, ask, status);
     return 0;
-}
-
-/* --- the end of a run, and of the broker ----------------------------------------------- */
-
-void
-assistants_run_removed(struct assistants *all, const char *run_id)
-{
-    struct assistant *as = find(all, run_id);
-
-    if (as == NULL)
-        return;
-    as->gone = true;
-    assistant_revoke_keys(as, NULL, NULL);
-    if (!as->busy && as->child == NULL)
-        assistant_free(as);
-}
-
-static void
-all_said(struct assistants *all)
-{
-    void (*stopped)(void *) = all->stopped;
-
-    event_del(all->stop_timer);
-    if (all->n_farewells != 0)
-        return;
-    all->n_farewells = ~0u; /* once */
-    stopped(all->stopped_ctx);
-}
-
-static void
-on_farewell(void *ctx)
-{
-    struct assistants *all = ctx;
-
-    if (all->n_farewells != ~0u && --all->n_farewells == 0)
-        all_said(all);
-}
-
-static void
-on_stop_timer(evutil_socket_t fd, short what, void *arg)
-{
-    struct assistants *all = arg;
-
-    (void)fd;
-    (void)what;
-    if (all->n_farewells == ~0u)
-        return;
-    all->n_farewells = 0;
-    all_said(all);
-}
-
-void
-assistants_stop(struct assistants *all, void (*stopped)(void *ctx), void *ctx)
-{
-    static const struct timeval limit = {LIMIT_REVOKE_MS / 1000, LIMIT_REVOKE_MS % 1000 * 1000};
-    struct assistant *as;
-
-    if (all->stopped != NULL)
-        return; /* told twice */
-    all->stopped = stopped;
-    all->stopped_ctx = ctx;
-    all->stop_timer = evtimer_new(all->broker->base, on_stop_timer, all);
-    if (all->stop_timer == NULL) {
-        stopped(ctx);
-        return;
-    }
-    all->n_farewells = 1;
-    LIST_FOREACH(as, &all->list, link) {
-        if (as->child != NULL)
-            all->n_farewells += assistant_server_end_inside(as, on_farewell, all);
-        all->n_farewells += assistant_revoke_keys(as, on_farewell, all);
-    }
-    evtimer_add(all->stop_timer, &limit);
-    on_farewell(all);
 }

@@ -1,7 +1,7 @@
 /*
  * The assistant of each run: which server it has, the key it was given, its process. What
- * assistant.c (choice and requests), assistant_key.c (keys) and assistant_server.c (the
- * process) share.
+ * assistant.c (choice and requests), assistant_key.c (keys), assistant_server.c (the process)
+ * and assistant_end.c (ends) share.
  */
 #ifndef BROKER_ASSISTANT_H
 #define BROKER_ASSISTANT_H
@@ -19,6 +19,7 @@
 struct broker;
 struct child;
 struct event;
+struct listed;
 
 /* A worker waits for the outcome. */
 struct assistant_ask {
@@ -37,6 +38,7 @@ struct assistant {
 
     /* what the container says of its model */
     bool read_known;
+    uint64_t seen_ms; /* when it had answered: the run was there before */
     uint64_t read_failed_ms; /* 0: it did not fail */
     enum answer_status read_status;
     char read_error[MESSAGE_ERROR_SIZE];
@@ -83,12 +85,20 @@ assistants_free(struct assistants *all); /* after children_free */
 void
 assistants_run_removed(struct assistants *all, const char *run_id);
 
+/* What a call of the CLI's listing gave: a run that it lacks is gone. */
+void
+assistants_on_listing(struct assistants *all, const struct listed *listed);
+
 /* Revoke every key and end, inside the containers too, what was started; then `stopped`, at
  * the latest after LIMIT_REVOKE_MS. */
 void
 assistants_stop(struct assistants *all, void (*stopped)(void *ctx), void *ctx);
 
 /* --- assistant.c ------------------------------------------------------------------- */
+
+/* NULL: none, or its run is gone. */
+struct assistant *
+assistant_find(struct assistants *all, const char *run_id);
 
 /* The state of this run's assistant; NULL: no memory, or LIMIT_ASSISTANTS. */
 struct assistant *
@@ -109,8 +119,12 @@ assistant_read_model(struct assistant *as);
 void
 assistant_make_key(struct assistant *as);
 
-/* Revoke its keys; they are forgotten here at once. `done` is called later, as often as this
- * returns, whatever the outcome. */
+/* A key is out for it. */
+bool
+assistant_has_keys(const struct assistant *as);
+
+/* Revoke its keys; they are forgotten here at once, but for one that no key maker is free for:
+ * that stays. `done` is called later, as often as this returns, whatever the outcome. */
 unsigned
 assistant_revoke_keys(struct assistant *as, void (*done)(void *ctx), void *ctx);
 

@@ -36,6 +36,7 @@ on_read(void *ctx, const struct keymaker_answer *answer)
         return;
     }
     as->read_known = true;
+    as->seen_ms = broker_now_ms();
     as->read_failed_ms = 0;
     memcpy(as->base_url, answer->base_url, sizeof as->base_url);
     memcpy(as->model, answer->model, sizeof as->model);
@@ -208,18 +209,28 @@ revoke_one(struct assistant *as, const char *key, const char *alias, int alias_f
     return 0;
 }
 
+bool
+assistant_has_keys(const struct assistant *as)
+{
+    return as->key[0] != '\0' || as->old_alias[0] != '\0';
+}
+
 unsigned
 assistant_revoke_keys(struct assistant *as, void (*done)(void *ctx), void *ctx)
 {
+    const struct litellm *litellm = as->all->broker->litellm;
     unsigned n = 0;
 
-    if (as->key[0] != '\0')
+    if (as->key[0] != '\0' && !litellm_is_full(litellm)) {
         n += revoke_one(as, as->key, as->alias, as->alias_fd, done, ctx);
-    if (as->old_alias[0] != '\0')
+        as->alias_fd = -1;
+        explicit_bzero(as->key, sizeof as->key);
+        explicit_bzero(as->config, sizeof as->config);
+    }
+    if (as->old_alias[0] != '\0' && !litellm_is_full(litellm)) {
         n += revoke_one(as, "", as->old_alias, as->old_alias_fd, done, ctx);
-    as->alias_fd = as->old_alias_fd = -1;
-    explicit_bzero(as->key, sizeof as->key);
-    explicit_bzero(as->config, sizeof as->config);
-    as->old_alias[0] = '\0';
+        as->old_alias_fd = -1;
+        as->old_alias[0] = '\0';
+    }
     return n;
 }

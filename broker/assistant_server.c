@@ -16,6 +16,7 @@
 #include "broker/child.h"
 #include "broker/cli.h"
 #include "broker/litellm.h"
+#include "broker/runs_list.h"
 #include "common/log.h"
 
 #define CONFIG_NAME "OPENCODE_CONFIG_CONTENT"
@@ -81,6 +82,8 @@ on_exit_status(void *ctx, int exit_status)
         as->last_error[0] = '\0';
     } else {
         explain_exit(as, exit_status);
+        runs_list_invalidate(as->all->broker->runs_list); /* its run may have ended it */
+        runs_list_look(as->all->broker->runs_list);
         if (broker_now_ms() - as->started_ms < LIMIT_ASSISTANT_READY_MS)
             as->died_young_ms = broker_now_ms();
     }

@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "broker/broker.h"
 #include "broker/launch.h"
+#include "broker/listed.h"
 #include "broker/results_scan.h"
 #include "broker/runs_list.h"
 #include "common/limits.h"
@@ -318,35 +318,20 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         launches_schedule(all);
 }
 
-/* Does the listing name this run? Its bytes are not parsed here: the ID holds 122 random bits
- * that we drew, so nobody writes it, quoted, who is not that run. */
-static bool
-lists(const char *bytes, size_t size, const char *id)
-{
-    char quoted[MESSAGE_LAUNCH_ID_SIZE + 2];
-    int n = snprintf(quoted, sizeof quoted, "\"%s\"", id);
-
-    return memmem(bytes, size, quoted, (size_t)n) != NULL;
-}
-
 void
-launches_on_listing(struct launches *all, int fd, size_t size, uint64_t called_ms)
+launches_on_listing(struct launches *all, const struct listed *listed)
 {
-    void *bytes = fd >= 0 && size > 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0)
-                                      : MAP_FAILED;
     struct launch *l, *next;
 
     for (l = TAILQ_FIRST(&all->list); l != NULL; l = next) {
         next = TAILQ_NEXT(l, link);
         if (l->meta.state != LAUNCH_LAUNCHING)
             continue;
-        if (bytes != MAP_FAILED && lists(bytes, size, l->meta.id))
+        if (listed_names(listed, l->meta.id))
             launch_set_state(l, LAUNCH_RUNNING, "");
-        else if (l->ended_ms != 0 && called_ms >= l->ended_mono_ms)
+        else if (l->ended_ms != 0 && listed->called_ms >= l->ended_mono_ms)
             fail_ended(l);
     }
-    if (bytes != MAP_FAILED)
-        munmap(bytes, size);
 }
 
 /* --- all of them ---------------------------------------------------------------------------- */

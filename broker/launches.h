@@ -10,11 +10,11 @@
 #ifndef BROKER_LAUNCHES_H
 #define BROKER_LAUNCHES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct broker;
 struct launches;
+struct listed;
 
 /* Takes up what is there. NULL: no memory. */
 struct launches *
@@ -28,8 +28,8 @@ launches_free(struct launches *all);
 void
 launches_end_peer(struct launches *all, uint64_t peer);
 
-/* A call of the CLI's listing, begun at `called_ms`, gave these bytes (fd -1: it failed). */
+/* What a call of the CLI's listing gave. */
 void
-launches_on_listing(struct launches *all, int fd, size_t size, uint64_t called_ms);
+launches_on_listing(struct launches *all, const struct listed *listed);
 
 #endif

@@ -75,6 +75,12 @@ litellm_free(struct litellm *l)
 }
 
 bool
+litellm_is_full(const struct litellm *l)
+{
+    return l->n_works >= LIMIT_KEYMAKERS;
+}
+
+bool
 litellm_has_master_key(const struct litellm *l)
 {
     char key[KEYMAKER_SECRET_SIZE];
@@ -119,6 +125,8 @@ static void
 on_exit_status(void *ctx, int exit_status)
 {
     struct work *w = ctx;
+    litellm_fn fn = w->fn;
+    void *fn_ctx = w->ctx;
     static struct keymaker_answer a; /* one loop, one answer at a time */
 
     if (exit_status != 0 || pread(w->answer_fd, &a, sizeof a, 0) != sizeof a ||
@@ -129,9 +137,9 @@ on_exit_status(void *ctx, int exit_status)
                                               : "The key maker failed",
                  LIMIT_KEYMAKER_MS / 1000);
     }
-    w->fn(w->ctx, &a);
+    work_free(w); /* first: `fn` may have another order, and there is room for one */
+    fn(fn_ctx, &a);
     explicit_bzero(&a, sizeof a);
-    work_free(w);
 }
 
 /* Its environment: where the system's certificates are, if that was set. */
@@ -178,7 +186,7 @@ litellm_order(struct litellm *l, struct keymaker_order *order, litellm_fn fn, vo
     struct work *w;
     int r = 0;
 
-    if (l->n_works >= LIMIT_KEYMAKERS)
+    if (litellm_is_full(l))
         return -EBUSY;
     w = calloc(1, sizeof *w);
     if (w == NULL)

@@ -19,6 +19,10 @@ litellm_free(struct litellm *l); /* after children_free: no callback runs */
 bool
 litellm_has_master_key(const struct litellm *l);
 
+/* LIMIT_KEYMAKERS are at work: an order would be refused now. In a litellm_fn there is room. */
+bool
+litellm_is_full(const struct litellm *l);
+
 /* `answer` lives for the call; with `done` 0 its `error` is for people. */
 typedef void (*litellm_fn)(void *ctx, const struct keymaker_answer *answer);
 

@@ -15,10 +15,12 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
+#include "broker/assistant.h"
 #include "broker/broker.h"
 #include "broker/cli.h"
 #include "broker/dispatch.h"
 #include "broker/launches.h"
+#include "broker/listed.h"
 #include "common/limits.h"
 
 #define MARGIN_MS 100u  /* be done that much earlier than promised: others need time too */
@@ -256,14 +258,17 @@ take_failure(struct runs_list *list, const char *error)
     snprintf(list->error, sizeof list->error, "%s", error);
 }
 
+/* What the broker itself has to do with runs. */
 static void
-tell_launches(struct runs_list *list)
+tell_others(struct runs_list *list)
 {
     bool good = list->failing_since_ms == 0;
+    struct listed listed = listed_map(good ? list->fd : -1, list->size, list->called_ms);
 
     if (list->broker->launches != NULL)
-        launches_on_listing(list->broker->launches, good ? list->fd : -1, list->size,
-                            list->called_ms);
+        launches_on_listing(list->broker->launches, &listed);
+    assistants_on_listing(list->broker->assistants, &listed);
+    listed_unmap(&listed);
 }
 
 static void
@@ -284,7 +289,7 @@ on_listed(void *ctx, struct cli_result *result)
         begin_call(list);
         return;
     }
-    tell_launches(list);
+    tell_others(list);
     while (!STAILQ_EMPTY(&list->waiters))
         answer_first(list);
     schedule_deadline(list);
@@ -306,7 +311,7 @@ begin_call(struct runs_list *list)
     take_failure(list, error);
     while (!STAILQ_EMPTY(&list->waiters))
         answer_first(list);
-    tell_launches(list);
+    tell_others(list);
     schedule_refresh(list);
 }
 
@@ -375,7 +380,7 @@ runs_list_look(struct runs_list *list)
     if (list->calling)
         list->look = true; /* again, if the call under way began too early */
     else if (is_fresh(list, broker_now_ms()))
-        tell_launches(list);
+        tell_others(list);
     else
         begin_call(list);
 }

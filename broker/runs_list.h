@@ -19,7 +19,8 @@ runs_list_free(struct runs_list *list);
 void
 runs_list_invalidate(struct runs_list *list);
 
-/* Somebody of the broker itself wants to look (launches_on_listing hears what comes of it): a
+/* Somebody of the broker itself wants to look (launches_on_listing and
+ * assistants_on_listing hear what comes of it): a
  * call begins unless one that is fresh enough is known or under way. */
 void
 runs_list_look(struct runs_list *list);

@@ -361,6 +361,19 @@ def test_master_key_of_dotenv(assisted, place, stub):
     process.wait_for(lambda: stub.revoked == stub.keys, what="the key's end")
 
 
+def test_run_removed_on_the_command_line(assisted, place, stub):
+    """Its key is revoked although nobody told this server: the next listing does."""
+    a = assisted()
+    wait_healthy(a)
+    a.server.post("/api/containers/%s/stop" % RUN)  # stopped is not gone
+    process.wait_for(lambda: "assistant-ended" in a.server.log, what="the server's end")
+    assert [r["status"] for r in a.server.runs() if r["id"] == RUN] == ["exited"]
+    assert stub.keys and stub.revoked == []
+    place.cli("runs", "remove", RUN)
+    process.wait_for(lambda: a.server.runs() and stub.revoked == stub.keys, what="the key's end")
+    assert "assistant-run-gone" in a.server.log
+
+
 # --- without OpenCode ---------------------------------------------------------------------------
 
 def test_no_opencode_in_the_image(place, start, stub):
