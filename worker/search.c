@@ -59,7 +59,6 @@ search_free(struct search *s)
     broker_cancel(s->ticket);
     if (s->fd >= 0)
         close(s->fd);
-    search_text_done(&s->text);
     buf_done(&s->line);
     buf_done(&s->out);
     free(s->ids);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/json_read.h"
 #include "common/json_write.h"
 #include "common/utf8.h"
@@ -11,29 +12,48 @@
 #define EXCERPT_BEFORE 60u /* bytes shown on each side of the hit */
 #define EXCERPT_AFTER 140u
 
-static unsigned char
+static char
 fold(char c)
 {
-    return (unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* First place of `needle` in `hay` with ASCII letters in any case, or NULL. */
-static const char *
-find_folded(const char *hay, size_t len, const char *needle, size_t needle_len)
+static bool
+spell(struct search_spelling *s, const char *text, size_t len)
 {
-    unsigned char first = fold(needle[0]);
+    size_t k = 0;
 
-    if (needle_len == 0 || needle_len > len)
-        return NULL;
-    for (size_t i = 0; i <= len - needle_len; i++) {
-        size_t n = 1;
+    if (len == 0 || len > SEARCH_SPELLING_MAX)
+        return false;
+    s->len = len;
+    for (size_t i = 0; i < len; i++)
+        s->text[i] = fold(text[i]);
+    s->border[0] = 0;
+    for (size_t i = 1; i < len; i++) {
+        while (k > 0 && s->text[i] != s->text[k])
+            k = s->border[k - 1];
+        k += s->text[i] == s->text[k];
+        s->border[i] = (uint16_t)k;
+    }
+    return true;
+}
 
-        if (fold(hay[i]) != first)
-            continue;
-        while (n < needle_len && fold(hay[i + n]) == fold(needle[n]))
-            n++;
-        if (n == needle_len)
-            return hay + i;
+/* First place of it in `hay` with ASCII letters in any case, or NULL. */
+static const char *
+find(const struct search_spelling *s, const char *hay, size_t len)
+{
+    size_t k = 0; /* so much of it ends here */
+
+    for (size_t i = 0; i < len; i++) {
+        char c = fold(hay[i]);
+
+        if (k == 0 && c != s->text[0])
+            continue; /* most of a line */
+        while (k > 0 && c != s->text[k])
+            k = s->border[k - 1];
+        k += c == s->text[k];
+        if (k == s->len)
+            return hay + i + 1 - k;
     }
     return NULL;
 }
@@ -76,33 +96,28 @@ bool
 search_text_init(struct search_text *t, const char *text)
 {
     size_t len = strlen(text);
+    struct buf utf8, ascii;
+    bool good;
 
-    buf_init(&t->utf8, 0);
-    buf_init(&t->ascii, 0);
-    t->plain_len = 0;
-    if (len == 0 || len > SEARCH_TEXT_MAX)
+    if (len > SEARCH_TEXT_MAX)
         return false;
-    memcpy(t->plain, text, len + 1);
-    t->plain_len = len;
-    json_escape(&t->utf8, text, len);
-    add_ascii(&t->ascii, text, len);
-    return !t->utf8.failed && !t->ascii.failed;
-}
-
-void
-search_text_done(struct search_text *t)
-{
-    buf_done(&t->utf8);
-    buf_done(&t->ascii);
+    buf_init(&utf8, 0);
+    buf_init(&ascii, 0);
+    json_escape(&utf8, text, len);
+    add_ascii(&ascii, text, len);
+    good = !utf8.failed && !ascii.failed && spell(&t->plain, text, len) &&
+           spell(&t->utf8, utf8.data, utf8.len) && spell(&t->ascii, ascii.data, ascii.len);
+    buf_done(&utf8);
+    buf_done(&ascii);
+    return good;
 }
 
 bool
 search_text_line(const struct search_text *t, const char *line, size_t len)
 {
-    if (find_folded(line, len, t->utf8.data, t->utf8.len) != NULL)
+    if (find(&t->utf8, line, len) != NULL)
         return true;
-    return t->ascii.len != t->utf8.len &&
-           find_folded(line, len, t->ascii.data, t->ascii.len) != NULL;
+    return t->ascii.len != t->utf8.len && find(&t->ascii, line, len) != NULL;
 }
 
 /* The first string value that holds it; the tree is no deeper than LIMIT_JSON_DEPTH. */
@@ -114,7 +129,7 @@ find_value(const struct search_text *t, const struct json_value *v,
 
     if (v->type == JSON_STRING) {
         *ret_value = v;
-        return find_folded(v->text, v->len, t->plain, t->plain_len);
+        return find(&t->plain, v->text, v->len);
     }
     for (const struct json_value *m = v->first; m != NULL && at == NULL; m = m->next)
         at = find_value(t, m, ret_value);
