@@ -39,6 +39,8 @@ struct results_scan {
     struct results_walk walk;
     uint64_t walked_ms; /* when the last complete walk began; 0: none yet */
     uint64_t began_ms;  /* when the one under way began */
+    enum scan_cut cut;  /* of the last complete walk */
+    bool outgrown;      /* the table has no room and is mostly of what has vanished */
     bool stale;         /* something happened since that: it makes nothing fresh */
     struct event *work;
     struct buf records; /* of the first job */
@@ -148,7 +150,8 @@ finish_job(struct results_scan *scan, enum answer_status status, bool more)
     struct job *job = STAILQ_FIRST(&scan->jobs);
     struct answer_results_scan a = {.status = status, .more = more,
                                     .epoch = scan->broker->run_dirs->epoch,
-                                    .generation = job->generation};
+                                    .generation = job->generation,
+                                    .cut = scan->cut};
     int fd = -1;
 
     if (status == ANSWER_OK && scan->records.len > 0) {
@@ -223,6 +226,7 @@ results_scan_renew(struct results_scan *scan)
     }
     results_walk_init(&scan->walk, rd);
     scan->walked_ms = 0;
+    scan->outgrown = false;
 }
 
 static void
@@ -232,14 +236,14 @@ end_walk(struct results_scan *scan)
     uint32_t n_gone = 0;
 
     scan->walked_ms = scan->stale ? 0 : scan->began_ms;
-    if (!scan->walk.cut || rd->n_dirs < LIMIT_SCAN_NODES)
+    scan->cut = scan->walk.cut;
+    scan->outgrown = false;
+    if (scan->cut < SCAN_CUT_DIRECTORIES)
         return;
+    /* More has vanished than is there: start anew, or the table would never have room again. */
     for (uint32_t i = 1; i < rd->n_dirs; i++)
         n_gone += rd->dirs[i].state == RUN_DIR_GONE;
-    /* More has vanished than is there: start anew, or the table would never have room again.
-     * Not under the hands of a request. */
-    if (n_gone >= LIMIT_SCAN_NODES / 2 && STAILQ_EMPTY(&scan->jobs))
-        results_scan_renew(scan);
+    scan->outgrown = n_gone >= rd->n_dirs / 2;
 }
 
 static void
@@ -256,8 +260,11 @@ on_work(evutil_socket_t fd, short what, void *arg)
 
             if (busy)
                 continue;
-            if (!scan->walk.active)
+            if (!scan->walk.active) {
+                if (scan->outgrown) /* not under the hands of a request, and there is none */
+                    results_scan_renew(scan);
                 return;
+            }
             results_walk_step(&scan->walk);
             if (!scan->walk.active)
                 end_walk(scan);

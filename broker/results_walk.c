@@ -73,25 +73,31 @@ same_id(const struct run_dir_id *a, const struct run_dir_id *b)
 }
 
 static void
-cut(struct results_walk *w, const char *what)
+cut(struct results_walk *w, enum scan_cut reason)
 {
-    if (!w->said_cut)
-        log_event(LOG_LEVEL_ERROR, "results-cut", "reason=%s runs=%u directories=%u", what,
-                  w->rd->n_runs, w->rd->n_dirs);
-    w->cut = w->said_cut = true;
+    static const char *const names[] = {"", "depth", "runs", "directories", "memory"};
+
+    if ((w->said_cut & 1u << reason) == 0)
+        log_event(LOG_LEVEL_ERROR, "results-cut", "reason=%s runs=%u directories=%u",
+                  names[reason], w->rd->n_runs, w->rd->n_dirs);
+    w->said_cut |= 1u << reason;
+    if (reason > w->cut)
+        w->cut = reason;
 }
 
 static void
 push(struct results_walk *w, uint32_t dir)
 {
-    if (w->rd->dirs[dir].depth >= LIMIT_SCAN_DEPTH)
+    if (w->rd->dirs[dir].depth >= LIMIT_SCAN_DEPTH) {
+        cut(w, SCAN_CUT_DEPTH);
         return;
+    }
     if (w->n_todo == w->cap_todo) {
         uint32_t cap = w->cap_todo == 0 ? 256 : 2 * w->cap_todo;
         uint32_t *fresh = realloc(w->todo, cap * sizeof *fresh);
 
         if (fresh == NULL) {
-            cut(w, "memory");
+            cut(w, SCAN_CUT_MEMORY);
             return;
         }
         w->todo = fresh;
@@ -150,7 +156,7 @@ meet_summary(struct results_walk *w, uint32_t dir, const struct stat *st)
     }
     if (d->state != RUN_DIR_RUN) {
         if (w->rd->n_runs >= LIMIT_RUNS) {
-            cut(w, "runs");
+            cut(w, SCAN_CUT_RUNS);
             return;
         }
         run_dirs_set_state(w->rd, dir, RUN_DIR_RUN);
@@ -237,7 +243,7 @@ read_entry(struct results_walk *w)
         return;
     child = run_dirs_add(w->rd, w->dir, entry->d_name, strlen(entry->d_name));
     if (child == RUN_DIR_NONE) {
-        cut(w, "directories");
+        cut(w, SCAN_CUT_DIRECTORIES);
         return;
     }
     w->rd->dirs[child].seen = w->number;
@@ -339,7 +345,7 @@ results_walk_begin(struct results_walk *w)
     clock_gettime(CLOCK_REALTIME, &now);
     w->now_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
     w->active = true;
-    w->cut = false;
+    w->cut = SCAN_CUT_NONE;
     w->number++;
     w->next_root = 0;
     w->n_todo = 0;

@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 #include "broker/run_dirs.h"
+#include "common/messages.h"
 
 struct results_walk {
     struct run_dirs *rd;  /* borrowed; the walk writes its states and order */
     bool active;
-    bool cut;             /* LIMIT_SCAN_NODES or LIMIT_RUNS: not everything is in the table */
-    bool said_cut;        /* logged once */
+    enum scan_cut cut;    /* of the walk so far */
+    unsigned said_cut;    /* bits: which reasons were logged, once each */
     uint32_t number;      /* of this walk, for `seen` */
     unsigned next_root;
     int64_t now_ns;       /* wall clock when this walk began */

@@ -68,19 +68,34 @@ grow_dirs(struct run_dirs *rd)
     return 0;
 }
 
+/* Each root can have an equal share of the table, and what the others leave of theirs. */
+static bool
+has_room(const struct run_dirs *rd, unsigned root)
+{
+    uint32_t share = rd->max / rd->n_roots, taken = rd->n_dirs;
+
+    if (rd->n_in_root[root] < share)
+        return true;
+    for (unsigned i = 0; i < rd->n_roots; i++)
+        if (rd->n_in_root[i] < share)
+            taken += share - rd->n_in_root[i];
+    return taken < rd->max;
+}
+
 static uint32_t
-append(struct run_dirs *rd, uint32_t parent, const char *name, size_t len)
+append(struct run_dirs *rd, unsigned root, uint32_t parent, const char *name, size_t len)
 {
     uint32_t dir = rd->n_dirs;
     char *copy;
 
-    if (dir >= LIMIT_SCAN_NODES || (dir >= rd->cap && grow_dirs(rd) != 0) ||
+    if (!has_room(rd, root) || (dir >= rd->cap && grow_dirs(rd) != 0) ||
         (dir >= rd->n_buckets && grow_buckets(rd) != 0))
         return RUN_DIR_NONE;
     copy = strndup(name, len);
     if (copy == NULL)
         return RUN_DIR_NONE;
-    rd->dirs[dir] = (struct run_dir){.name = copy, .parent = parent};
+    rd->dirs[dir] = (struct run_dir){.name = copy, .parent = parent, .root = (uint8_t)root};
+    rd->n_in_root[root]++;
     rd->n_dirs++;
     put_in_bucket(rd, dir);
     return dir;
@@ -112,16 +127,16 @@ run_dirs_reset(struct run_dirs *rd)
     rd->oldest = rd->newest = RUN_DIR_NONE;
     rd->generation = 0;
     rd->n_runs = 0;
+    memset(rd->n_in_root, 0, sizeof rd->n_in_root);
     for (unsigned i = 0; i < rd->n_roots; i++) {
         /* The names of roots never meet: a root's "parent" is none, its name unlike any
          * component. */
         char name[2] = {'/', (char)('a' + i)};
-        uint32_t dir = append(rd, RUN_DIR_NONE, name, sizeof name);
+        uint32_t dir = append(rd, i, RUN_DIR_NONE, name, sizeof name);
 
         if (dir == RUN_DIR_NONE)
             return -ENOMEM;
         rd->dirs[dir].state = RUN_DIR_PLAIN;
-        rd->dirs[dir].root = (uint8_t)i;
         rd->root_dirs[i] = dir;
     }
     return 0;
@@ -137,6 +152,7 @@ run_dirs_new(struct broker *b)
     if (rd == NULL)
         return NULL;
     rd->broker = b;
+    rd->max = LIMIT_SCAN_NODES;
     rd->epoch = b->epoch - 1; /* the first table's is the broker's own */
     while (roots < end && *roots != '\0' && rd->n_roots < LIMIT_ROOTS) {
         rd->root_fds[rd->n_roots] = -1;
@@ -201,12 +217,11 @@ run_dirs_add(struct run_dirs *rd, uint32_t parent, const char *name, size_t len)
 
     if (dir != RUN_DIR_NONE)
         return dir;
-    dir = append(rd, parent, name, len);
+    dir = append(rd, rd->dirs[parent].root, parent, name, len);
     if (dir == RUN_DIR_NONE)
         return RUN_DIR_NONE;
     d = &rd->dirs[dir];
     p = &rd->dirs[parent];
-    d->root = p->root;
     d->depth = (uint8_t)(p->depth + 1);
     d->next_sibling = p->first_child;
     p->first_child = dir;

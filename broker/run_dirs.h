@@ -58,7 +58,9 @@ struct run_dirs {
     uint64_t generation;    /* of the last change of all */
     uint32_t n_runs;        /* in state RUN */
     uint64_t key[2];        /* of the hash: names are the agent's to choose */
+    uint32_t max;           /* entries of `dirs`: LIMIT_SCAN_NODES */
     unsigned n_roots;
+    uint32_t n_in_root[16]; /* directories; each root can have its share of `max` */
     const char *roots[16];  /* paths, in the configuration */
     int root_fds[16];       /* -1: not there (yet) */
     uint32_t root_dirs[16];
@@ -80,7 +82,7 @@ int
 run_dirs_open_root(struct run_dirs *rd, unsigned root);
 
 /* The child of this name, made (state GONE) when it is not in the table. RUN_DIR_NONE: no memory, or
- * LIMIT_SCAN_NODES are reached. Pointers into `dirs` are stale afterwards. */
+ * as many as can be are there. Pointers into `dirs` are stale afterwards. */
 uint32_t
 run_dirs_add(struct run_dirs *rd, uint32_t parent, const char *name, size_t len);
 

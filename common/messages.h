@@ -20,7 +20,7 @@
 
 #include "policy/launch.h"
 
-#define MESSAGES_VERSION 2u
+#define MESSAGES_VERSION 3u
 
 #define MESSAGE_ID_SIZE 65u     /* run ID: 64 characters and NUL */
 #define MESSAGE_NAME_SIZE 129u  /* task, agent: 128 characters and NUL */
@@ -324,6 +324,15 @@ struct answer_runs_list {
     char error[MESSAGE_ERROR_SIZE]; /* of the newest failure: reason for people */
 };
 
+/* Why not all of the results roots was looked into; of several reasons the last. */
+enum scan_cut {
+    SCAN_CUT_NONE,
+    SCAN_CUT_DEPTH,       /* LIMIT_SCAN_DEPTH */
+    SCAN_CUT_RUNS,        /* LIMIT_RUNS */
+    SCAN_CUT_DIRECTORIES, /* LIMIT_SCAN_NODES */
+    SCAN_CUT_MEMORY,
+};
+
 /* One descriptor (sealed memfd of scan_record's) iff size > 0. Apply the records, then ask
  * again with `generation` while `more`. */
 struct answer_results_scan {
@@ -333,6 +342,8 @@ struct answer_results_scan {
     uint64_t epoch;      /* if it is not the one asked with: forget all, this is everything */
     uint64_t generation; /* ask with this next time */
     uint64_t size;       /* bytes of records */
+    uint32_t cut;        /* enum scan_cut: of the last walk */
+    uint32_t reserved;
 };
 
 struct answer_run_locate {

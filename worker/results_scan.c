@@ -7,6 +7,7 @@
 
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/messages.h"
 #include "worker/broker_link.h"
 #include "worker/runs_results.h"
 #include "worker/worker.h"
@@ -22,6 +23,7 @@ static struct {
     uint64_t epoch, generation;     /* of what was applied */
     uint64_t shown_epoch;           /* of `results` */
     bool pending, whole;
+    uint32_t cut; /* enum scan_cut */
     bool rescan;          /* the scan under way may be older than the listing */
     unsigned char *batch; /* mapped records under way */
     size_t batch_len, batch_used;
@@ -65,6 +67,7 @@ end_scan(void)
 {
     scan.pending = false;
     scan.whole = true;
+    scan.cut = scan.batch_answer.cut;
     if (scan.building != NULL)
         show_building();
     scan.shown_epoch = scan.epoch;
@@ -219,6 +222,20 @@ bool
 results_scan_whole(void)
 {
     return scan.whole;
+}
+
+const char *
+results_scan_cut(void)
+{
+    static const char *const reasons[] = {
+        [SCAN_CUT_DEPTH] = "Some directories are too deep below a results root to be looked into",
+        [SCAN_CUT_RUNS] = "There are more finished runs than are listed",
+        [SCAN_CUT_DIRECTORIES] =
+            "There are more directories below the results roots than are looked into",
+        [SCAN_CUT_MEMORY] = "There was no memory to look into all of the results roots",
+    };
+
+    return scan.cut < sizeof reasons / sizeof *reasons ? reasons[scan.cut] : NULL;
 }
 
 uint64_t

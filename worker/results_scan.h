@@ -44,6 +44,10 @@ results_scan_version(void);
 bool
 results_scan_whole(void);
 
+/* Why some are missing however often one asks, for people; NULL: none are. */
+const char *
+results_scan_cut(void);
+
 /* Epoch of the broker that gave out their references. */
 uint64_t
 results_scan_epoch(void);

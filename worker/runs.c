@@ -276,6 +276,7 @@ runs_listing(void)
     start_once();
     listing_describe(&runs.listing, &l);
     l.scanned = results_scan_whole();
+    l.cut = results_scan_cut();
     l.generation = runs.rows_generation;
     return l;
 }

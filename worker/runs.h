@@ -61,6 +61,7 @@ struct runs_listing {
     uint64_t age_ms;      /* of the listing; 0 while unknown */
     const char *error;    /* NULL: nothing is wrong; else the reason and since when */
     bool scanned;         /* the finished runs are complete */
+    const char *cut;      /* NULL: they are all; else why there are more */
     uint64_t generation;  /* changes with every visible change of the rows */
 };
 

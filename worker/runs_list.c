@@ -80,6 +80,10 @@ put_state(struct json_writer *w, size_t total)
         json_key(w, "incomplete"); /* the finished runs are still being read */
         json_bool(w, true);
     }
+    if (l.cut != NULL) {
+        json_key(w, "resultsCut");
+        json_cstring(w, l.cut);
+    }
 }
 
 static void

@@ -162,6 +162,15 @@ def test_an_agent_makes_no_runs(place, out):
     assert not {"invented", "going"} & set(tasks)
 
 
+def test_a_list_that_was_cut_says_so(place, out):
+    write_site(place, out)
+    assert "resultsCut" not in load(out, "data/runs.json")
+    os.makedirs(os.path.join(place.results, *["deep"] * 33))
+    r = export("--results", place.results, "--out", out)
+    assert r.returncode == 0 and "1 directories were left out" in r.stderr
+    assert "too deep" in load(out, "data/runs.json")["resultsCut"]
+
+
 def test_many_runs(place, out):
     made = ["many-%d" % n for n in range(3000)]
     for run_id in made:

@@ -333,6 +333,17 @@ def test_an_agent_replaces_no_other_runs_results(start, place):
     assert {c["id"] for c in server.runs()} == true_ids | {"attacker", "last"}
 
 
+@pytest.mark.once
+def test_a_list_that_was_cut_says_so(start, place):
+    server = start()
+    assert "resultsCut" not in server.json("/api/containers")
+    put_run(os.path.join(place.results, *["deep"] * 33), {"run_id": "deep", "task": {"id": "t"}})
+    process.wait_for(lambda: "too deep" in server.json("/api/containers").get("resultsCut", ""),
+                     what="the notice")
+    assert "too deep" in server.json("/api/containers?limit=1")["resultsCut"]
+    assert any("results-cut" in line and "reason=depth" in line for line in server.err)
+
+
 def test_further_results_roots(start, place):
     import shutil
     other = os.path.join(place.top, "more")

@@ -17,6 +17,7 @@
 
 #include "broker/dispatch.h"
 #include "broker/results_scan.h"
+#include "broker/run_dirs.h"
 #include "broker_fixture.h"
 #include "common/limits.h"
 
@@ -33,6 +34,7 @@ struct seen_run {
 struct seen {
     uint64_t epoch, generation;
     unsigned n_runs, n_answers, n_records, n_gone, n_renewals;
+    enum scan_cut cut;
     struct seen_run runs[4096];
 };
 
@@ -127,6 +129,7 @@ scan_all(void)
         seen.n_renewals += a->epoch != seen.epoch;
         seen.epoch = a->epoch;
         seen.generation = a->generation;
+        seen.cut = (enum scan_cut)a->cut;
         seen.n_answers++;
         more = a->more;
         if (a->size > 0)
@@ -633,6 +636,81 @@ many_runs_come_in_batches(void **state)
 }
 
 static void
+what_is_too_deep_is_told(void **state)
+{
+    char dir[256] = "deep", away[4096];
+
+    (void)state;
+    assert_int_equal(seen.cut, SCAN_CUT_NONE);
+    for (unsigned i = 1; i < LIMIT_SCAN_DEPTH; i++)
+        strcat(dir, "/d");
+    put_summary(dir, "the last");
+    walk_again();
+    assert_non_null(run_of(dir));
+    assert_int_equal(seen.cut, SCAN_CUT_NONE);
+    strcat(dir, "x/d");
+    put_summary(dir, "one further");
+    walk_again();
+    assert_null(run_of(dir));
+    assert_int_equal(seen.cut, SCAN_CUT_DEPTH);
+    scan_all(); /* without another walk */
+    assert_int_equal(seen.cut, SCAN_CUT_DEPTH);
+    strcpy(away, fixture_path(&fx, "away4"));
+    assert_int_equal(rename(fixture_path(&fx, "results/deep"), away), 0);
+    walk_again();
+    assert_int_equal(seen.cut, SCAN_CUT_NONE);
+}
+
+/* One root has far more than its half of the table: the other has the rest of its own. */
+static void
+one_root_leaves_the_others_room(void **state)
+{
+    struct run_dirs *rd = fx.b.run_dirs;
+
+    (void)state;
+    walk_again();
+    rd->max = rd->n_dirs + 8;
+    put_summary("task/model/agent/late", "late");
+    walk_again();
+    assert_null(run_of("task/model/agent/late"));
+    assert_int_equal(seen.cut, SCAN_CUT_DIRECTORIES);
+    fixture_put(&fx, "results2/other/run/summary.json", "other");
+    walk_again();
+    assert_non_null(run_of("other/run"));
+    assert_int_equal(seen.cut, SCAN_CUT_DIRECTORIES);
+    rd->max = LIMIT_SCAN_NODES;
+    walk_again();
+    assert_non_null(run_of("task/model/agent/late"));
+    assert_int_equal(seen.cut, SCAN_CUT_NONE);
+}
+
+/* Full, and mostly of what has vanished: it makes room by itself. */
+static void
+a_full_table_starts_anew(void **state)
+{
+    struct run_dirs *rd = fx.b.run_dirs;
+    char away[4096];
+
+    (void)state;
+    strcpy(away, fixture_path(&fx, "away5"));
+    assert_int_equal(rename(fixture_path(&fx, "results/many"), away), 0);
+    walk_again();
+    seen.n_renewals = 0;
+    rd->max = rd->n_dirs;
+    put_summary("task/model/agent/room", "room");
+    walk_again();
+    assert_int_equal(seen.cut, SCAN_CUT_DIRECTORIES);
+    for (unsigned i = 0; i < 5 && run_of("task/model/agent/room") == NULL; i++)
+        walk_again(); /* a request that is there first is answered from the old one */
+    assert_non_null(run_of("task/model/agent/room"));
+    assert_int_equal(seen.n_renewals, 1);
+    assert_int_equal(seen.cut, SCAN_CUT_NONE);
+    rd->max = LIMIT_SCAN_NODES;
+    assert_int_equal(rename(away, fixture_path(&fx, "results/many")), 0);
+    walk_again();
+}
+
+static void
 the_table_can_start_anew(void **state)
 {
     unsigned n_before = seen.n_runs;
@@ -649,7 +727,10 @@ static int
 setup(void **state)
 {
     (void)state;
+    char *roots = fx.b.config.roots;
+
     fixture_prepare(&fx, script);
+    stpcpy(stpcpy(roots + strlen(roots) + 1, fx.dir), "/results2");
     fixture_start(&fx, true);
     return 0;
 }
@@ -690,6 +771,9 @@ main(void)
         cmocka_unit_test(live_runs_are_located),
         cmocka_unit_test(what_a_stopped_run_wrote_is_told),
         cmocka_unit_test(many_runs_come_in_batches),
+        cmocka_unit_test(what_is_too_deep_is_told),
+        cmocka_unit_test(one_root_leaves_the_others_room),
+        cmocka_unit_test(a_full_table_starts_anew),
         cmocka_unit_test(the_table_can_start_anew),
     };
 

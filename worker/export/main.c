@@ -199,7 +199,11 @@ write_list(const struct export *e)
         run_render(&w, &row);
         site_file_flush(&f, false);
     }
-    buf_add_str(&f.out, "]}\n");
+    buf_add_str(&f.out, "]");
+    if (e->results.n_skipped > 0)
+        buf_add_str(&f.out, ",\"resultsCut\":\"Some directories were left out when this site "
+                            "was made: too many, or too deep\"");
+    buf_add_str(&f.out, "}\n");
     error = site_file_end(&f);
     if (error != 0)
         fail("Cannot write", "data/runs.json", error);

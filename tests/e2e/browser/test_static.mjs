@@ -3,7 +3,7 @@ import test from "node:test";
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -53,6 +53,10 @@ test("a site without a server", async (t) => {
     await page.locator(".log-line").first().waitFor();
     await shots(page, "static-run");
     await assertAccessible(page, "static-run");
+
+    writeFileSync(join(out, "data/runs.json"), JSON.stringify({ containers, resultsCut: "There are too many" }));
+    const { page: cut } = await openPage(context, `${site.url}#/runs`);
+    await cut.getByText("Finished runs may be missing: There are too many").waitFor();
 
     const { page: again, wrong: wrongAgain } = await openPage(context, page.url());
     await again.locator(".entry").first().waitFor();

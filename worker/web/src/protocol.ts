@@ -60,6 +60,8 @@ export const RUN_LIST = object({
     containers: list(RUN),
     total: optional(number),
     runnerError: optional(string),
+    /** Why finished runs are missing for good, where some are. */
+    resultsCut: optional(string),
 });
 export type RunList = TypeOf<typeof RUN_LIST>;
 

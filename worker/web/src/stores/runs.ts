@@ -37,6 +37,7 @@ export const rows = signal<readonly (Run | undefined)[]>([]);
 export const total = signal<number | null>(null);
 export const listError = signal<string | null>(null);
 export const runnerError = signal<string | null>(null);
+export const resultsCut = signal<string | null>(null);
 export const loading = signal(false);
 /** Values that occurred, to choose from in filters. */
 export const seenValues = signal<Readonly<Record<"task" | "model" | "agent", readonly string[]>>>({ task: [], model: [], agent: [] });
@@ -142,6 +143,7 @@ export async function loadRuns(fresh = false): Promise<void> {
             if (turn !== asked) return;
             place(answer, offset, query, fresh);
             runnerError.value = answer.runnerError ?? null;
+            resultsCut.value = answer.resultsCut ?? null;
         }
         listError.value = null;
     } catch (error) {

@@ -10,7 +10,7 @@ import type { ListControl } from "../parts/virtual-list";
 import { VirtualList } from "../parts/virtual-list";
 import type { Run } from "../protocol";
 import type { FilterName, SortName } from "../stores/runs";
-import { listError, listQuery, loading, lookAt, loadRuns, rows, runnerError, seenValues, setFilter, total, watchRuns } from "../stores/runs";
+import { listError, listQuery, loading, lookAt, loadRuns, resultsCut, rows, runnerError, seenValues, setFilter, total, watchRuns } from "../stores/runs";
 
 interface Column { readonly sort: SortName; readonly label: string; readonly className: string; readonly cell: (run: Run) => preact.ComponentChildren }
 
@@ -171,6 +171,7 @@ export function RunsView() {
             </header>
             <Filters />
             {runnerError.value && <Notice tone="warn">Live runs are missing or old: {runnerError.value}</Notice>}
+            {resultsCut.value && <Notice tone="warn">Finished runs may be missing: {resultsCut.value}</Notice>}
             {listError.value && total.value !== null && <Notice tone="bad">The list is not fresh: {listError.value}</Notice>}
             {total.value ? <Table count={total.value} /> : <div class="run-table"><NoRows /></div>}
         </div>
