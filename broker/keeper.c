@@ -27,6 +27,7 @@
 
 #define PACE_MS 10          /* a chatty command wakes us no more often */
 #define RETRY_MS 1000       /* a full disk, or a record that could not be written */
+#define REAPS 256           /* in one turn, so that signals and orders are heard */
 #define GROUP_GRACE_MS 2000 /* to the group, once its leader has ended */
 
 struct keeper {
@@ -39,6 +40,7 @@ struct keeper {
     bool give_up;     /* and will stay so */
     bool ending;      /* told to end the command */
     bool reaped;      /* its number may belong to another process */
+    bool more_children; /* may have ended than one turn reaps */
     int64_t kill_ms;  /* when SIGKILL goes to the group; 0: not */
     int64_t drain_ms, retry_ms;
 };
@@ -127,21 +129,29 @@ command_ended(struct keeper *k, int exit_status)
     tell_all(k);
 }
 
-/* The leader stays a zombie while its group may still have to be signalled. */
+/* We are the subreaper of all that the command leaves behind, and reap it while the command goes
+ * on. The leader stays a zombie while its group may still have to be signalled; as our first
+ * child it is always the first one that is told. */
 static void
 look_at_children(struct keeper *k)
 {
     siginfo_t info = {0};
-    int status;
 
-    if (waitid(P_PID, (id_t)k->record.pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid != 0)
-        command_ended(k, info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status);
-    if (k->record.ended_ms == 0 || k->kill_ms != 0)
-        return;
-    k->reaped = true;
-    while (waitpid(-1, &status, WNOHANG) > 0)
-        ;
+    k->more_children = false;
+    for (unsigned i = 0; i < REAPS; i++) {
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+            return;
+        if (info.si_pid == k->record.pid && !k->reaped) {
+            command_ended(k, info.si_code == CLD_EXITED ? info.si_status
+                                                        : 128 + info.si_status);
+            if (k->kill_ms != 0)
+                return;
+            k->reaped = true;
+        }
+        waitpid(info.si_pid, NULL, WNOHANG);
+    }
+    k->more_children = true;
 }
 
 static bool
@@ -149,7 +159,7 @@ has_descendants(const struct keeper *k)
 {
     siginfo_t info;
 
-    /* We are their subreaper, so all that the command left behind is ours. */
+    /* All that the command left behind is ours by now. */
     return !k->rescue &&
            (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD);
 }
@@ -165,9 +175,9 @@ on_exit_fd(struct keeper *k)
         command_ended(k, -1); /* only a parent is told how a process ended */
         return;
     }
-    while (read(k->exit_fd, &info, sizeof info) == sizeof info)
-        ;
-    look_at_children(k);
+    /* However many ended since: one signal at most is pending. */
+    if (read(k->exit_fd, &info, sizeof info) == sizeof info || k->more_children)
+        look_at_children(k);
 }
 
 /* --- orders ------------------------------------------------------------------------------- */
@@ -207,7 +217,7 @@ is_over(const struct keeper *k)
 static int
 wait_ms(const struct keeper *k, int64_t now)
 {
-    int64_t until = now + 60000;
+    int64_t until = k->more_children ? now : now + 60000;
 
     if (k->kill_ms != 0 && k->kill_ms < until)
         until = k->kill_ms;
@@ -270,7 +280,7 @@ turn(struct keeper *k)
     now = now_ms(CLOCK_MONOTONIC);
     if (fds[2].revents != 0)
         drain(k, now);
-    if (fds[0].revents != 0)
+    if (fds[0].revents != 0 || k->more_children)
         on_exit_fd(k);
     if (fds[1].revents != 0)
         on_listen(k);

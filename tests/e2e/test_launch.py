@@ -418,6 +418,20 @@ def test_forks_away(stage, start):
     process.wait_for(lambda: not lh.keepers(), what="no keeper")
 
 
+def test_orphans_are_reaped_meanwhile(stage, start):
+    """A command that goes on for days fills no process table with what it leaves behind."""
+    server = start(stage.env())
+    stage.task("orphans", orphans=300, lines=1, stay=True, exit=7)
+    launch_id = lh.launch(server, "orphans")
+    pid = process.wait_for(lambda: stage.started(launch_id), what="it executes")["pid"]
+    process.wait_for(lambda: lh.logs(server, launch_id), what="its line, after all orphans")
+    keeper, = lh.keepers()
+    process.wait_for(lambda: process.descendants(keeper) == [pid], what="no zombies")
+    stage.end("orphans")
+    assert lh.wait_end(server, launch_id)["exitCode"] == 7
+    process.wait_for(lambda: not lh.keepers(), what="no keeper")
+
+
 def test_what_is_left_behind_floods(stage, start, place):
     """The command's end is told although others go on writing, and what comes is still moved."""
     server = start(stage.env())
