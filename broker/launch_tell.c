@@ -275,7 +275,10 @@ on_notify(evutil_socket_t fd, short what, void *arg)
     ssize_t n;
 
     (void)what;
-    while ((n = read(fd, bytes, sizeof bytes)) > 0)
+    /* Once: many keepers may write faster than this reads. What is left has its turn below, or
+     * becomes one mark that events were lost. */
+    n = read(fd, bytes, sizeof bytes);
+    if (n > 0)
         take_events(all, bytes, (size_t)n);
     TAILQ_FOREACH(l, &all->list, link)
         tell_all(l);
