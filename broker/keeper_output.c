@@ -205,14 +205,17 @@ keeper_output_drain(struct keeper_output *o)
 void
 keeper_output_take_present(struct keeper_output *o)
 {
-    size_t taken = 1;
+    size_t rest, taken;
     int left = 0;
 
     if (ioctl(o->pipe_fd, FIONREAD, &left) != 0)
         return;
-    /* A FIFO gives the oldest first: after that many bytes all of them were taken. */
-    for (size_t rest = (size_t)left; rest > 0 && taken > 0; rest -= taken < rest ? taken : rest) {
+    /* A FIFO gives the oldest first: after that many bytes all of them were taken. One move more
+     * sees the end of file, of which poll() does not tell who opened after the last writer. */
+    for (rest = (size_t)left;; rest -= taken < rest ? taken : rest) {
         taken = move_once(o);
         keep_bound(o);
+        if (taken == 0 || rest == 0)
+            return;
     }
 }

@@ -23,7 +23,8 @@ keeper_output_open(struct keeper_output *o, int dir_fd);
 int
 keeper_output_drain(struct keeper_output *o);
 
-/* Move what is in the FIFO now, a FIFO's size at most, however fast others go on writing. */
+/* Move what is in the FIFO now, hardly more, however fast others go on writing; sets `eof` where
+ * nobody does. */
 void
 keeper_output_take_present(struct keeper_output *o);
 

@@ -80,7 +80,8 @@ teardown(void **state)
     free(o.held);
     close(o.pipe_fd);
     close(o.file_fd);
-    close(writer_fd);
+    if (writer_fd >= 0)
+        close(writer_fd);
     unlinkat(dir_fd, LAUNCH_PIPE, 0);
     unlinkat(dir_fd, LAUNCH_OUTPUT, 0);
     close(dir_fd);
@@ -115,13 +116,13 @@ test_flood(void **state)
     (void)state;
     say_last_words();
     keeper_output_take_present(&o);
-    assert_int_equal(o.size, PIECES * PIECE);
-    assert_int_equal(n_refills, PIECES);
+    assert_in_range(o.size, PIECES * PIECE, (PIECES + 1) * PIECE);
+    assert_false(o.eof);
     assert_int_equal(pread(o.file_fd, bytes, sizeof bytes, 0), sizeof bytes);
     check_last_words(bytes, o.size);
     /* and one turn of the keeper's loop takes a bounded part of the flood */
     assert_int_equal(keeper_output_drain(&o), 1);
-    assert_true(o.size > PIECES * PIECE && n_refills < TOO_MANY / 10);
+    assert_true(o.size > (PIECES + 1) * PIECE && n_refills < TOO_MANY / 10);
 }
 
 /* The disk takes nothing: kept in memory. */
@@ -142,8 +143,30 @@ test_nothing_there(void **state)
     (void)state;
     keeper_output_take_present(&o);
     assert_int_equal(o.size, 0);
-    assert_int_equal(n_refills, 0);
     assert_false(o.eof);
+}
+
+/* The end of file is seen, with last words before it and without: poll() tells nothing of it to a
+ * keeper that came after the last writer. */
+static void
+test_nobody_writes(void **state)
+{
+    struct keeper_output late;
+
+    (void)state;
+    disk_full = true; /* no refills */
+    say_last_words();
+    close(writer_fd);
+    writer_fd = -1;
+    assert_int_equal(keeper_output_open(&late, dir_fd), 0);
+    keeper_output_take_present(&late);
+    check_last_words(late.held, late.n_held);
+    assert_true(late.eof);
+    keeper_output_take_present(&o);
+    assert_true(o.eof);
+    free(late.held);
+    close(late.pipe_fd);
+    close(late.file_fd);
 }
 
 int
@@ -153,6 +176,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_flood, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flood_and_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nobody_writes, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
