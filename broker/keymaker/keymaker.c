@@ -157,6 +157,8 @@ ask_proxy(const struct keymaker_order *o, struct keymaker_answer *a)
     size_t len;
     int status;
 
+    if (make && !model_is_one(o->model, strlen(o->model)))
+        return fail(a, "The model's name stands for more than one model");
     buf_init(&body, 0);
     buf_init(&answer, LIMIT_PROXY_ANSWER);
     if (make)

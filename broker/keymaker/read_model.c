@@ -4,7 +4,6 @@
  */
 #include "broker/keymaker/read_model.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/utf8.h"
@@ -45,6 +44,20 @@ is_http(const char *text, size_t len)
            (len > 8 && memcmp(text, "https://", 8) == 0);
 }
 
+bool
+model_is_one(const char *name, size_t len)
+{
+    static const char all[] = "all-", models[] = "-models", none[] = "no-default-models";
+    const size_t n_all = sizeof all - 1, n_models = sizeof models - 1;
+
+    if (memchr(name, '*', len) != NULL)
+        return false;
+    if (len == sizeof none - 1 && memcmp(name, none, len) == 0)
+        return false;
+    return len < n_all + n_models || memcmp(name, all, n_all) != 0 ||
+           memcmp(name + len - n_models, models, n_models) != 0;
+}
+
 int
 read_model(const char *printed, size_t len, char *ret_base_url, char *ret_model)
 {
@@ -60,7 +73,7 @@ read_model(const char *printed, size_t len, char *ret_base_url, char *ret_model)
         return 0;
     if (url_len >= KEYMAKER_URL_SIZE || model_len >= MESSAGE_MODEL_SIZE ||
         !is_plain(url, url_len, true) || !is_http(url, url_len) ||
-        !is_plain(model, model_len, false))
+        !is_plain(model, model_len, false) || !model_is_one(model, model_len))
         return -1;
     memcpy(ret_base_url, url, url_len);
     memcpy(ret_model, model, model_len);

@@ -1,5 +1,5 @@
-/* Orders a key of the key maker as the broker does: ask_keymaker PROGRAM URL. Prints what came of
- * it: "done=0|1 status=N key=... error=...". */
+/* Orders a key of the key maker as the broker does: ask_keymaker PROGRAM URL [MODEL]. Prints
+ * what came of it: "done=0|1 status=N key=... error=...". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +33,12 @@ main(int argc, char **argv)
     static struct keymaker_answer a;
     int in = memfd_create("order", 0), out = memfd_create("answer", 0), status;
 
-    if (argc != 3 || in < 0 || out < 0)
+    if (argc < 3 || argc > 4 || in < 0 || out < 0)
         return 2;
     snprintf(o.proxy_url, sizeof o.proxy_url, "%s", argv[2]);
     snprintf(o.base_url, sizeof o.base_url, "http://127.0.0.1:1/v1");
     strcpy(o.master_key, "sk-master-canary");
-    strcpy(o.model, "some-model");
+    snprintf(o.model, sizeof o.model, "%s", argc == 4 ? argv[3] : "some-model");
     strcpy(o.alias, "webui-assistant-some-run-00000000");
     if (write(in, &o, sizeof o) != sizeof o)
         return 2;

@@ -164,14 +164,31 @@ def test_events(stage, liar, several):
         assert stage.get("/api/health").status == 200, lie
 
 
-def test_litellm(liar):
-    """The key maker alone with a proxy that lies: no key, a reason of ours, in time, no secret."""
-    program = os.path.join(harness.BUILD, "broker", "ssebench-webui-keymaker")
-    helper = os.path.join(harness.BUILD, "tests", "attack", "ask_keymaker")
+PROGRAM = os.path.join(harness.BUILD, "broker", "ssebench-webui-keymaker")
+HELPER = os.path.join(harness.BUILD, "tests", "attack", "ask_keymaker")
+
+
+def ask_key(url, *model, **environment):
+    """What a key maker that was started as the broker starts it says."""
+    return subprocess.run([HELPER, PROGRAM, url, *model], capture_output=True, timeout=90,
+                          check=True, env={**os.environ, **environment}).stdout.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("model", ("*", "openai/*", "all-proxy-models", "all-team-models",
+                                   "all-org-models", "no-default-models"))
+def test_litellm_many_models(liar, model):
+    """A key for more than the run's model is not even asked for."""
     liar.say["/key/generate"] = answer('{"key":"sk-good"}')
     liar.close_after.add("/key/generate")
-    assert "done=1 status=0 key=sk-good" in subprocess.run(
-        [helper, program, liar.url], capture_output=True, text=True, check=True).stdout
+    assert "done=0 status=0 key= error=The model's name stands for" in ask_key(liar.url, model)
+    assert liar.n_connections == 0
+
+
+def test_litellm(liar):
+    """The key maker alone with a proxy that lies: no key, a reason of ours, in time, no secret."""
+    liar.say["/key/generate"] = answer('{"key":"sk-good"}')
+    liar.close_after.add("/key/generate")
+    assert "done=1 status=0 key=sk-good" in ask_key(liar.url)
     more = {**ALL, "no text": answer('{"key":7}'), "a line feed": answer('{"key":"sk-a\\nb"}'),
             "a long key": answer('{"key":"%s"}' % ("k" * 600)), "nested": answer('{"a":{"key":"sk"}}'),
             "another shape": answer('["key","sk"]')}
@@ -184,9 +201,8 @@ def test_litellm(liar):
 
     def ask(lie):
         begun = time.monotonic()
-        done = subprocess.run([helper, program, liars[lie].url], capture_output=True, timeout=90,
-                              check=True)
-        return lie, time.monotonic() - begun, done.stdout.decode("utf-8", "replace")
+        said = ask_key(liars[lie].url)
+        return lie, time.monotonic() - begun, said
     try:
         with ThreadPoolExecutor(8) as pool:
             for lie, seconds, said in pool.map(ask, liars):

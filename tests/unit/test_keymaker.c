@@ -35,6 +35,16 @@ static const struct {
     {"model is no UTF-8", "http://p\nm\xff\n", -1, "", ""},
     {"model of 256 bytes", "http://p\n" LONG_256 "\n", 0, "http://p", LONG_256},
     {"model of 257 bytes", "http://p\n" LONG_256 "x\n", -1, "", ""},
+    {"all models of the proxy", "http://p\nall-proxy-models\n", -1, "", ""},
+    {"all models of a team", "http://p\n all-team-models \n", -1, "", ""},
+    {"all models of an organisation", "http://p\nall-org-models\n", -1, "", ""},
+    {"the default models", "http://p\nno-default-models\n", -1, "", ""},
+    {"every model", "http://p\n*\n", -1, "", ""},
+    {"every model of a provider", "http://p\nopenai/*\n", -1, "", ""},
+    {"a pattern", "http://p\ngpt-*-mini\n", -1, "", ""},
+    {"names that are but like them", "http://p\nall-models\n", 0, "http://p", "all-models"},
+    {"a longer name", "http://p\nx-all-team-models\n", 0, "http://p", "x-all-team-models"},
+    {"another longer name", "http://p\nall-team-models-7b\n", 0, "http://p", "all-team-models-7b"},
     {"address too long", "http://" LONG_256 LONG_256 "\nm\n", -1, "", ""},
 };
 
