@@ -2,6 +2,7 @@
 #include "broker/keymaker/fence.h"
 
 #include <seccomp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -21,6 +22,7 @@ limit(int what, rlim_t value)
 void
 fence_early(void)
 {
+    signal(SIGPIPE, SIG_IGN); /* who hangs up is an error to tell of, not the end */
     prctl(PR_SET_DUMPABLE, 0);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         _exit(3);
@@ -33,7 +35,7 @@ fence_early(void)
 }
 
 void
-fence_up(void)
+fence_up(bool tls)
 {
     static const int allowed[] = {
         SCMP_SYS(read), SCMP_SYS(pread64),  SCMP_SYS(write),      SCMP_SYS(brk),
@@ -45,11 +47,17 @@ fence_up(void)
         SCMP_SYS(sigaltstack),  SCMP_SYS(sched_yield),
 #endif
     };
+    /* pthread_once wakes whoever waits; the clocks where the vDSO has none. */
+    static const int allowed_tls[] = {SCMP_SYS(getrandom), SCMP_SYS(getpid),
+                                      SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
+                                      SCMP_SYS(time), SCMP_SYS(futex)};
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
     int r = ctx == NULL ? -1 : 0;
 
     for (size_t i = 0; r == 0 && i < sizeof allowed / sizeof allowed[0]; i++)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
+    for (size_t i = 0; r == 0 && tls && i < sizeof allowed_tls / sizeof allowed_tls[0]; i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed_tls[i], 0);
     if (r == 0) /* memory, but none to run */
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));

@@ -5,7 +5,8 @@
  *
  * Why a program of its own: the proxy's answer holds a key that no worker may see (design
  * R4), and the process that may exec and open must not parse (R1). This one can do neither:
- * when it begins to read, all that is left to it is reading, writing and memory.
+ * when it begins to read, all that is left to it is reading, writing and memory (for TLS random
+ * numbers and the time as well).
  *
  * stdin: sealed memfd with struct keymaker_order; stdout: memfd for struct keymaker_answer.
  * Distrusts: the container's words and the proxy's.
@@ -152,6 +153,7 @@ static int
 ask_proxy(const struct keymaker_order *o, struct keymaker_answer *a)
 {
     bool make = o->task == KEYMAKER_MAKE;
+    static struct proxy proxy;
     struct buf body, answer;
     const char *text;
     size_t len;
@@ -165,10 +167,12 @@ ask_proxy(const struct keymaker_order *o, struct keymaker_answer *a)
         render_generate(o, &body);
     else
         render_delete(o, &body);
-    if (proxy_post(o->proxy_url, make ? "/key/generate" : "/key/delete", o->master_key, &body,
-                   &answer, a->error) != 0)
+    if (proxy_connect(&proxy, o->proxy_url, a->error) != 0)
         return -1;
-    fence_up();
+    fence_up(proxy.tls);
+    if (proxy_post(&proxy, make ? "/key/generate" : "/key/delete", o->master_key, &body, &answer,
+                   a->error) != 0)
+        return -1;
     if (proxy_answer_split(&answer, &status, &text, &len) != 0)
         return fail(a, "The LiteLLM proxy answered something that is not HTTP");
     if (status < 200 || status > 299) {
@@ -190,7 +194,7 @@ main(void)
         return 2;
     switch ((enum keymaker_task)o.task) {
     case KEYMAKER_READ:
-        fence_up();
+        fence_up(false);
         r = read_model(o.printed, o.printed_len, a.base_url, a.model);
         if (r != 0)
             fail(&a, "The container's model or its address cannot be used");

@@ -1,6 +1,6 @@
 /*
  * HTTP/1.0 on purpose: the answer is whole when the proxy closes, and never in chunks.
- * Distrusts: the proxy's answer (bounded; read only behind the fence, by keymaker.c).
+ * Distrusts: the proxy, from its first byte (its answer is bounded).
  */
 #include "broker/keymaker/proxy.h"
 
@@ -11,22 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <time.h>
 
-#include "broker/keymaker/order.h"
+#include "broker/keymaker/authorities.h"
 #include "common/limits.h"
 
-/* An address taken apart. */
-struct place {
-    bool tls;
-    char host[KEYMAKER_URL_SIZE]; /* without brackets, for the certificate */
-    char authority[KEYMAKER_URL_SIZE];
-    char connect[KEYMAKER_URL_SIZE + 8]; /* host:port as BIO takes it */
-    char path[KEYMAKER_URL_SIZE]; /* "" or "/llm" */
-};
-
 static int
-place_read(const char *url, struct place *p)
+take_apart(const char *url, struct proxy *p)
 {
     const char *at, *end, *colon;
     size_t len;
@@ -60,28 +51,30 @@ place_read(const char *url, struct place *p)
     return 0;
 }
 
-/* With TLS the name in the certificate must be the one we were told. */
-static BIO *
-open_tls(const struct place *p)
+/* TLS above p->bio. The name in the certificate must be the one we were told. All files that
+ * OpenSSL may want are read here. */
+static int
+add_tls(struct proxy *p)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     BIO *bio = NULL;
     SSL *ssl = NULL;
 
-    if (ctx == NULL || SSL_CTX_set_default_verify_paths(ctx) != 1)
-        goto out;
-    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-    SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-    bio = BIO_new_ssl_connect(ctx);
+    if (ctx != NULL) {
+        authorities_load(SSL_CTX_get_cert_store(ctx));
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+        SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+        bio = BIO_new_ssl(ctx, 1);
+        SSL_CTX_free(ctx); /* the connection holds its own reference */
+    }
+    tzset(); /* gmtime_r, for a certificate's dates, reads /etc/localtime the first time */
     if (bio == NULL || BIO_get_ssl(bio, &ssl) != 1 || ssl == NULL)
-        goto out;
+        return -1;
     SSL_set_tlsext_host_name(ssl, p->host);
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), p->host) != 1)
         SSL_set1_host(ssl, p->host);
-    BIO_set_conn_hostname(bio, p->connect);
-out:
-    SSL_CTX_free(ctx); /* the connection holds its own reference */
-    return bio;
+    p->bio = BIO_push(bio, p->bio);
+    return 0;
 }
 
 static bool
@@ -116,7 +109,7 @@ receive_all(BIO *bio, struct buf *answer)
 }
 
 static void
-render(const struct place *p, const char *path, const char *master_key,
+render(const struct proxy *p, const char *path, const char *master_key,
        const struct buf *body, struct buf *out)
 {
     buf_add_format(out,
@@ -128,32 +121,63 @@ render(const struct place *p, const char *path, const char *master_key,
 }
 
 int
-proxy_post(const char *url, const char *path, const char *master_key, const struct buf *body,
-           struct buf *ret_answer, char *error)
+proxy_connect(struct proxy *p, const char *url, char *error)
 {
-    struct place p = {0};
-    struct buf out;
-    BIO *bio;
-    int r = -1;
-
-    if (place_read(url, &p) != 0) {
+    if (take_apart(url, p) != 0) {
         snprintf(error, KEYMAKER_ERROR_SIZE, "The proxy's address is no http URL");
         return -1;
     }
-    buf_init(&out, 0);
-    render(&p, path, master_key, body, &out);
-    bio = p.tls ? open_tls(&p) : BIO_new_connect(p.connect);
-    if (bio == NULL || out.failed)
+    p->bio = BIO_new_connect(p->connect);
+    if (p->bio == NULL) {
         snprintf(error, KEYMAKER_ERROR_SIZE, "Out of memory");
-    else if (BIO_do_connect(bio) <= 0)
+        return -1;
+    }
+    if (BIO_do_connect(p->bio) <= 0) {
         snprintf(error, KEYMAKER_ERROR_SIZE, "The LiteLLM proxy at %.150s does not answer",
-                 p.connect);
-    else if (!send_all(bio, &out) || !receive_all(bio, ret_answer))
+                 p->connect);
+        return -1;
+    }
+    if (p->tls && add_tls(p) != 0) {
+        snprintf(error, KEYMAKER_ERROR_SIZE, "TLS cannot be used");
+        return -1;
+    }
+    return 0;
+}
+
+static bool
+shake_hands(const struct proxy *p, char *error)
+{
+    SSL *ssl = NULL;
+
+    if (BIO_do_handshake(p->bio) > 0)
+        return true;
+    if (BIO_get_ssl(p->bio, &ssl) == 1 && SSL_get_verify_result(ssl) != X509_V_OK)
         snprintf(error, KEYMAKER_ERROR_SIZE,
-                 "The LiteLLM proxy at %.150s broke the connection off", p.connect);
+                 "The LiteLLM proxy at %.150s has no certificate that is trusted", p->connect);
     else
-        r = 0;
-    BIO_free_all(bio);
+        snprintf(error, KEYMAKER_ERROR_SIZE, "The LiteLLM proxy at %.150s fails at TLS",
+                 p->connect);
+    return false;
+}
+
+int
+proxy_post(const struct proxy *p, const char *path, const char *master_key,
+           const struct buf *body, struct buf *ret_answer, char *error)
+{
+    struct buf out;
+    int r = -1;
+
+    buf_init(&out, 0);
+    render(p, path, master_key, body, &out);
+    if (out.failed) {
+        snprintf(error, KEYMAKER_ERROR_SIZE, "Out of memory");
+    } else if (!p->tls || shake_hands(p, error)) {
+        if (send_all(p->bio, &out) && receive_all(p->bio, ret_answer))
+            r = 0;
+        else
+            snprintf(error, KEYMAKER_ERROR_SIZE,
+                     "The LiteLLM proxy at %.150s broke the connection off", p->connect);
+    }
     buf_done(&out);
     return r;
 }

@@ -2,6 +2,8 @@
 limit; others notice nothing; memory stays bounded; nobody dies."""
 import json
 import os
+import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -172,6 +174,78 @@ def ask_key(url, *model, **environment):
     """What a key maker that was started as the broker starts it says."""
     return subprocess.run([HELPER, PROGRAM, url, *model], capture_output=True, timeout=90,
                           check=True, env={**os.environ, **environment}).stdout.decode("utf-8", "replace")
+
+
+class TlsLiar(Liar):
+    """A liar behind TLS, with a certificate for `localhost` that nobody signed but itself."""
+
+    def __init__(self, folder, kind, newest):
+        self.certificate, key = folder / "own.crt", folder / "own.key"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", *kind, "-nodes", "-days", "2",
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                        "-keyout", key, "-out", self.certificate], check=True, capture_output=True)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(self.certificate, key)
+        self.context.maximum_version = newest
+        super().__init__()
+        self.say["/key/generate"] = answer('{"key":"sk-good"}')
+        self.close_after.add("/key/generate")
+        self.url = self.url.replace("http://127.0.0.1", "https://localhost")
+
+    def serve(self, connection):
+        try:
+            super().serve(self.context.wrap_socket(connection, server_side=True))
+        except OSError:
+            pass
+
+
+@pytest.mark.parametrize("kind, newest", (
+    (("rsa:2048",), ssl.TLSVersion.TLSv1_2), (("rsa:2048",), ssl.TLSVersion.TLSv1_3),
+    (("ec", "-pkeyopt", "ec_paramgen_curve:P-256"), ssl.TLSVersion.TLSv1_3)))
+def test_litellm_tls(tmp_path, kind, newest):
+    """Over TLS a key comes from whom a file or a folder of authorities names, from nobody else."""
+    folder, empty = tmp_path / "authorities", tmp_path / "empty"
+    folder.mkdir()
+    empty.mkdir()
+    one = TlsLiar(tmp_path, kind, newest)
+    (folder / "own.pem").write_bytes(one.certificate.read_bytes())
+    subprocess.run(["openssl", "rehash", folder], check=True, capture_output=True)
+    nothing = str(empty / "none")
+    try:
+        for file, directory in ((one.certificate, empty), (nothing, folder),
+                                (nothing, "%s:%s" % (empty, folder))):
+            said = ask_key(one.url, SSL_CERT_FILE=str(file), SSL_CERT_DIR=str(directory))
+            assert "done=1 status=0 key=sk-good" in said, (file, directory, said)
+        asked = len(one.asked)
+        for url, file in ((one.url, nothing), (one.url.replace("localhost", "127.0.0.1"),
+                                               one.certificate)):
+            said = ask_key(url, SSL_CERT_FILE=str(file), SSL_CERT_DIR=str(empty))
+            assert "done=0 status=0 key= error=The LiteLLM proxy at" in said, said
+            assert "no certificate that is trusted" in said, said
+        assert len(one.asked) == asked
+    finally:
+        one.close()
+
+
+def filters(pid):
+    with open("/proc/%s/status" % pid, encoding="ascii") as f:
+        return int(dict(line.split(":\t", 1) for line in f)["Seccomp_filters"])
+
+
+@pytest.mark.parametrize("scheme", ("http", "https"))
+def test_litellm_fence(scheme):
+    """The fence is up before the proxy has said a byte."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = "%s://127.0.0.1:%d" % (scheme, silent.getsockname()[1])
+        with subprocess.Popen([HELPER, PROGRAM, url], stdout=subprocess.PIPE) as helper:
+            with silent.accept()[0] as connection:
+                assert connection.recv(1)
+                with open("/proc/%d/task/%d/children" % (helper.pid, helper.pid),
+                          encoding="ascii") as f:
+                    child = f.read().split()[0]
+                assert filters(child) == filters("self") + 1
+                connection.sendall(b"\x16\x03\x03\x40\x00\x02" + bytes(100))
+            assert b"done=0 status=0 key= error=The LiteLLM" in helper.communicate(timeout=60)[0]
 
 
 @pytest.mark.parametrize("model", ("*", "openai/*", "all-proxy-models", "all-team-models",
