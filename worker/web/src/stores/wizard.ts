@@ -1,7 +1,7 @@
 // What the launch wizard holds: the choices there are, and the ones that were made.
 
 import { computed, signal } from "@preact/signals";
-import { errorText, getDocument, request } from "../lib/api";
+import { ApiError, errorText, getDocument, request } from "../lib/api";
 import type { Doctor, LaunchConfig, LaunchRequest, Task } from "../protocol";
 import { AGENTS, DOCTOR, LAUNCH_CONFIG, MODELS, TASKS } from "../protocol";
 
@@ -124,21 +124,28 @@ export function commandFor(task: string): string {
 
 export interface Outcome { readonly task: string; readonly id: string | null; readonly error: string | null }
 
-async function launchOne(task: string, key: string): Promise<Outcome> {
+/** By request: the key of a launch whose answer did not come. Sent again with it, it starts no second run. */
+const unanswered = new Map<string, string>();
+
+async function launchOne(task: string): Promise<Outcome> {
+    const body = requestFor(task), sent = JSON.stringify(body);
+    const key = unanswered.get(sent) ?? `${Date.now()}-${Math.random().toString(36).slice(2)}-${task}`;
+    unanswered.set(sent, key);
     try {
-        const answer: unknown = await (await request("launch", {
-            method: "POST", body: requestFor(task), headers: { "Idempotency-Key": `${key}-${task}` } })).json();
+        const answer: unknown = await (await request("launch", { method: "POST", body, headers: { "Idempotency-Key": key } })).json();
+        unanswered.delete(sent);
         const id = (answer as { launch_id?: unknown }).launch_id;
         return { task, id: typeof id === "string" ? id : null, error: null };
     } catch (error) {
+        // A gateway's 502 or 504 does not tell what became of the launch.
+        if (error instanceof ApiError && error.status < 500) unanswered.delete(sent);
         return { task, id: null, error: errorText(error) };
     }
 }
 
 /** One request a task; every outcome is told, the refused ones too. */
 export async function launchAll(): Promise<Outcome[]> {
-    const key = `${Date.now()}-${Math.random().toString(36).slice(2)}`;
-    return Promise.all([...chosenTasks.value].map((task) => launchOne(task, key)));
+    return Promise.all([...chosenTasks.value].map(launchOne));
 }
 
 export function startOver(): void {
