@@ -32,5 +32,18 @@ test("the token prompt", async (t) => {
 
     await page.reload();
     await page.getByRole("row").nth(1).waitFor();
+
+    // Forgotten, it is used nowhere: what was connected under it ends too.
+    const sockets = [];
+    page.on("websocket", (socket) => sockets.push(socket));
+    await page.goto(new URL("settings", page.url()).href);
+    const forget = page.getByRole("button", { name: "Forget the token" });
+    await forget.waitFor();
+    for (const end = Date.now() + 30_000; sockets.length === 0 && Date.now() < end;) await page.waitForTimeout(50);
+    assert.ok(sockets.length > 0, "the page is connected");
+    await forget.click();
+    await field.waitFor();
+    for (const socket of sockets) if (!socket.isClosed()) await socket.waitForEvent("close");
+    assert.equal(await page.evaluate(() => sessionStorage.getItem("ssebench-webui-token")), null);
     assert.deepEqual(wrong, []);
 });

@@ -67,10 +67,10 @@ export async function submitToken(text: string): Promise<string | null> {
     return null;
 }
 
-/** Forget the token of this tab. */
+/** Forget the token of this tab, and with the page all that was connected and shown under it. */
 export function signOut(): void {
     keepToken(null);
-    locked.value = true;
+    location.reload();
 }
 
 export const canSignOut = computed(() => token.value !== null);
