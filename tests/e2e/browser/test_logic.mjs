@@ -42,8 +42,29 @@ test("diffs", () => {
         expected.forEach((want, i) => { for (const [key, value] of Object.entries(want)) assert.deepEqual(files[i][key], value, `${label}: ${key}`); });
     }
     assert.equal(unquote('"a\\tb\\"c\\\\"'), 'a\tb"c\\');
+    const names = (header) => parseDiff(`diff --git ${header}\n`)[0].path;
+    assert.equal(names('"a/x\\"y" "b/x\\"y"'), 'x"y');
+    assert.equal(names('a/x "b/y\\tz"'), "y\tz", "one name quoted, the other not");
+    assert.equal(parseDiff("--- a/x\n+++ b/x\t2026-01-01\r\n")[0].path, "x", "a time behind a tab");
     const [file] = parseDiff("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -5,2 +7,3 @@\n a\n-b\n+c\n+d\n\\ No newline at end of file\n");
     assert.deepEqual(file.hunks[0].lines.map((l) => [l.kind, l.oldNumber, l.newNumber]), [["context", 5, 7], ["delete", 6, null], ["add", null, 8], ["add", null, 9], ["note", null, null]]);
+});
+
+test("a patch's longest lines take no more than their length", { timeout: 20_000 }, () => {
+    const n = 1_000_000;
+    assert.equal(unquote(`"${"a".repeat(n)}"`).length, n);
+    for (const header of [`diff --git ${'"'.repeat(n)}`, `diff --git "${"\\".repeat(n)}"`, `--- ${"\t".repeat(n)}\r`, `+++ ${"\t".repeat(n)}\r`])
+        parseDiff(`diff --git a/x b/x\n${header}\n@@ -1 +1 @@\n-a\n+b\n`);
+});
+
+test("words that every object knows are words like others", async () => {
+    const { lookup } = await load("lookup");
+    const { readPart } = await load("conversation");
+    for (const word of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
+        assert.equal(lookup({ a: 1 }, word), undefined, word);
+        assert.equal(readPart({ type: "tool", callID: "c", tool: "t", state: { status: word } }).status, "running", word);
+    }
+    assert.equal(lookup({ a: 1 }, "a"), 1);
 });
 
 test("similarity", () => {

@@ -1,5 +1,6 @@
 // OpenCode's messages and events, read field by field into what the assistant's chat shows.
 
+import { lookup } from "./lookup";
 import { isRecord } from "./shape";
 
 export type Part =
@@ -54,7 +55,7 @@ export function readPart(raw: unknown): Part | null {
         return { kind: "tool", id: text(raw.tool_use_id), name: "unknown", status: raw.is_error ? "error" : "success", input: "", output: raw.is_error ? "" : text(raw.content), error: raw.is_error ? text(raw.content) : "" };
     case "tool": {
         const state = isRecord(raw.state) ? raw.state : {};
-        return { kind: "tool", id: text(raw.callID) || id, name: text(raw.tool) || "tool", status: TOOL_STATUS[text(state.status)] ?? "running", input: text(state.input), output: text(state.output), error: text(state.error) };
+        return { kind: "tool", id: text(raw.callID) || id, name: text(raw.tool) || "tool", status: lookup(TOOL_STATUS, text(state.status)) ?? "running", input: text(state.input), output: text(state.output), error: text(state.error) };
     }
     default: return null;
     }

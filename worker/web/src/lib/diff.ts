@@ -36,18 +36,26 @@ export function unquote(name: string): string {
     for (const piece of body.matchAll(/\\([0-7]{3})|\\(.)|([^\\]+)/gsu)) {
         if (piece[1]) bytes.push(parseInt(piece[1], 8) & 255);
         else if (piece[2]) bytes.push(ESCAPES[piece[2]] ?? piece[2].charCodeAt(0));
-        else bytes.push(...new TextEncoder().encode(piece[3]));
+        else for (const byte of new TextEncoder().encode(piece[3])) bytes.push(byte);
     }
     return new TextDecoder().decode(new Uint8Array(bytes));
 }
 
-const withoutPrefix = (name: string) => unquote(name.replace(/\t.*$/, "")).replace(/^[ab]\//, "");
+/** A name as it stands behind `---`, where a tab and a time may follow. */
+const withoutPrefix = (name: string) => unquote(name.split("\t", 1)[0]!).replace(/^[ab]\//, "");
+
+/** Where the quoted name ends with which `text` begins. */
+function endOfQuoted(text: string): number {
+    let at = 1;
+    while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+    return at + 1;
+}
 
 /** Both names in a `diff --git` line; git repeats the same name unless lines below say otherwise. */
 function namesInHeader(line: string): string {
     const rest = line.slice("diff --git ".length);
-    const quoted = rest.match(/"(?:[^"\\]|\\.)*"$/);
-    if (quoted) return withoutPrefix(quoted[0]);
+    // A name with a quote in it is quoted itself.
+    if (rest.endsWith('"')) return withoutPrefix(rest.slice((rest.startsWith('"') ? endOfQuoted(rest) : rest.indexOf(' "')) + 1));
     const half = rest.slice((rest.length + 1) / 2);
     if (rest === `a/${half.slice(2)} ${half}`) return withoutPrefix(half);
     return withoutPrefix(rest.slice(rest.lastIndexOf(" b/") + 1));

@@ -23,6 +23,7 @@ import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import type { Piece } from "./highlight";
+import { lookup } from "./lookup";
 
 const LANGUAGES = { bash, c, cmake, cpp, css, dockerfile, go, ini, java, javascript, json, lua, makefile, markdown, python, rust, sql, typescript, xml, yaml };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
@@ -39,7 +40,7 @@ function languageOf(path: string): string | undefined {
     if (name === "makefile") return "makefile";
     if (name === "dockerfile") return "dockerfile";
     if (name === "cmakelists.txt") return "cmake";
-    return BY_EXTENSION[name.slice(name.lastIndexOf(".") + 1)];
+    return lookup(BY_EXTENSION, name.slice(name.lastIndexOf(".") + 1));
 }
 
 /** Collects text with the innermost scope; the interface is the one highlight.js calls. */

@@ -23,8 +23,21 @@ const TAGS = [
     "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ];
 
-/** `text` as Markdown, in clean nodes: no images, no styles, links open elsewhere. */
+/** `text` as Markdown, in clean nodes: no images, no styles, links open elsewhere. What is too
+ * deeply nested to be read is shown as the text it is. */
 export function markdownNodes(text: string): DocumentFragment {
+    try {
+        return cleanNodes(text);
+    } catch {
+        const fragment = document.createDocumentFragment(), plain = document.createElement("pre");
+        plain.textContent = text;
+        plain.className = "wrap";
+        fragment.append(plain);
+        return fragment;
+    }
+}
+
+function cleanNodes(text: string): DocumentFragment {
     const fragment = DOMPurify.sanitize(marked.parse(text) as string, {
         ALLOWED_TAGS: TAGS,
         ALLOWED_ATTR: ["href", "align", "start"],

@@ -1,5 +1,6 @@
 // How a run's state and grade look, wherever they are shown.
 
+import { lookup } from "../lib/lookup";
 import type { Run } from "../protocol";
 import type { Tone } from "./basics";
 import { Badge } from "./basics";
@@ -21,7 +22,7 @@ const GRADES: Record<string, { tone: Tone; word: string }> = {
 };
 
 export function GradeMark({ grade, reference }: { grade: string | null | undefined; reference?: boolean | undefined }) {
-    const known = grade ? GRADES[grade] : undefined;
+    const known = grade ? lookup(GRADES, grade) : undefined;
     if (!known) return <span class="dim" aria-label="no grade">–</span>;
     return <Badge tone={known.tone} title={reference ? "A reference run: the grade rates the task, not a model" : undefined}>{known.word}</Badge>;
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Message, Part, Permission } from "../lib/conversation";
+import { lookup } from "../lib/lookup";
 import { presetsFor } from "../lib/presets";
 import { address } from "../lib/route";
 import { short } from "../lib/format";
@@ -21,11 +22,11 @@ const INPUT_MAX = 200;
 const TONES: Record<string, Tone> = { running: "info", success: "ok", error: "bad" };
 
 function PartView({ part }: { part: Part }) {
-    if (part.kind === "text") return <Markdown text={part.text} />;
+    if (part.kind === "text") return <Markdown text={part.text} name="answer.md" />;
     if (part.kind === "thinking") return <details class="chat-fold"><summary>Thinking</summary><LongText text={part.text} name="thinking.txt" className="wrap prose" /></details>;
     return (
         <details class="chat-fold">
-            <summary><code>{part.name}</code> <Badge tone={TONES[part.status] ?? "plain"}>{part.status}</Badge></summary>
+            <summary><code>{part.name}</code> <Badge tone={lookup(TONES, part.status) ?? "plain"}>{part.status}</Badge></summary>
             {part.input && <LongText text={part.input} name="input.txt" />}
             {part.output && <LongText text={part.output} name="output.txt" />}
             {part.error && <LongText text={part.error} name="error.txt" className="bad" />}
@@ -52,7 +53,7 @@ function AskPermission({ permission, assistant }: { permission: Permission; assi
     const reply = (allow: boolean, always = false) => void assistant.reply(permission, allow, always);
     const foot = <><Button kind="danger" label="Deny" onClick={() => reply(false)} /><Button label="Always Allow" onClick={() => reply(true, true)} /><Button kind="primary" label="Allow" onClick={() => reply(true)} /></>;
     return (
-        <Modal title={PERMISSIONS[permission.type] ?? "Permission Required"} onClose={() => reply(false)} foot={foot}>
+        <Modal title={lookup(PERMISSIONS, permission.type) ?? "Permission Required"} onClose={() => reply(false)} foot={foot}>
             <p>The assistant asks for permission{permission.type ? <> (<code>{permission.type}</code>)</> : null}.</p>
             {permission.type === "bash" && <Notice tone="warn">The command runs inside the run's container.</Notice>}
             {permission.patterns.map((pattern, i) => <pre key={i} class="paste-text" tabIndex={0}>{pattern}</pre>)}

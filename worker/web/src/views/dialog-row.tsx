@@ -4,6 +4,7 @@ import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import type { CompleteEntry, Entry, Row, Tokens, ToolEntry } from "../lib/dialog";
 import { argsText, rowText } from "../lib/dialog";
+import { lookup } from "../lib/lookup";
 import { clock, duration, integer, short } from "../lib/format";
 import type { IconName } from "../parts/icons";
 import { Icon } from "../parts/icons";
@@ -12,7 +13,6 @@ import { LongText } from "../parts/long-text";
 import { Markdown } from "../parts/markdown";
 
 const PROMPT_FIRST = 600;
-const MARKDOWN_MAX = 60_000;
 
 interface Props {
     row: Row;
@@ -91,7 +91,7 @@ function Complete({ entry, turns }: { entry: CompleteEntry; turns: number }) {
     return (
         <>
             <dl class="facts">
-                <div><dt>Outcome</dt><dd><Badge tone={entry.status === "success" ? "ok" : "bad"}>{words[entry.status] ?? (entry.status || "Ended")}</Badge></dd></div>
+                <div><dt>Outcome</dt><dd><Badge tone={entry.status === "success" ? "ok" : "bad"}>{lookup(words, entry.status) ?? (entry.status || "Ended")}</Badge></dd></div>
                 <div><dt>Turns</dt><dd title={entry.turns !== null && entry.turns !== turns ? `The agent counted ${integer(entry.turns)}` : undefined}>{integer(turns)}</dd></div>
                 {entry.durationMs !== null && <div><dt>Time</dt><dd>{duration(entry.durationMs / 1000)}</dd></div>}
                 {entry.tokens && <div><dt>Tokens</dt><dd><TokenCount tokens={entry.tokens} /></dd></div>}
@@ -99,12 +99,6 @@ function Complete({ entry, turns }: { entry: CompleteEntry; turns: number }) {
             {entry.message && <LongText text={entry.message} name="completion.txt" className="wrap" />}
         </>
     );
-}
-
-/** Markdown costs time by length; very long messages are shown as they are. */
-function Message({ text, seq }: { text: string; seq: number }) {
-    if (text.length > MARKDOWN_MAX) return <LongText text={text} name={`entry-${seq}.md`} className="wrap" first={20_000} />;
-    return <Markdown text={text} />;
 }
 
 function body({ row, entry, turns, href, open, onToggle }: Props) {
@@ -125,7 +119,7 @@ function body({ row, entry, turns, href, open, onToggle }: Props) {
         return (
             <>
                 <Head icon="chat" title={`Turn ${row.turn}`} row={row} href={href}>{entry.tokens && <TokenCount tokens={entry.tokens} />}</Head>
-                <Message text={entry.content} seq={entry.seq} />
+                <Markdown text={entry.content} name={`entry-${entry.seq}.md`} />
             </>
         );
     case "thinking":

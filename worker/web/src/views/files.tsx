@@ -1,5 +1,6 @@
 // The files that a run changed; a row leads to the file's part of the diff.
 
+import { lookup } from "../lib/lookup";
 import { address } from "../lib/route";
 import { plural } from "../lib/format";
 import { Blank } from "../parts/basics";
@@ -20,7 +21,7 @@ export function FilesPane({ files, runId }: { files: readonly ChangedFile[] | nu
                     return (
                         <li key={file.path}>
                             <a class="file-row" href={address(["runs", runId, "changes"], { f: file.path })} title={file.path}>
-                                <span class={`letter ${file.status}`} aria-label={file.status}>{LETTERS[file.status] ?? "?"}</span>
+                                <span class={`letter ${file.status}`} aria-label={file.status}>{lookup(LETTERS, file.status) ?? "?"}</span>
                                 <span class="file-path"><span class="dim">{file.path.slice(0, cut)}</span>{file.path.slice(cut)}</span>
                                 <span class="added">+{file.additions}</span><span class="removed">−{file.deletions}</span>
                             </a>

@@ -8,6 +8,7 @@ import { address, go, route } from "../lib/route";
 import { known } from "../stores/opened";
 import { health, started } from "../stores/session";
 import { Blank, Button } from "../parts/basics";
+import { Boundary } from "../parts/boundary";
 import { unseen } from "../stores/notifications";
 import { CompareView } from "./compare";
 import { ConnectionView } from "./connection";
@@ -67,7 +68,7 @@ export function Frame() {
                         <Button kind="quiet" bare icon="menu" label="Menu" onClick={() => (sidebarOpen.value = true)} />
                         <strong>SSEBench</strong>
                     </header>
-                    <main id="main" class="main" tabIndex={-1}><View key={page.view === RunView ? path[1] : undefined} /></main>
+                    <main id="main" class="main" tabIndex={-1}><Boundary key={page.view === RunView ? path[1] : path[0]}><View /></Boundary></main>
                 </div>
             </div>}
             <KeyHelp />

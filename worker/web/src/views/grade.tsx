@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { duration } from "../lib/format";
+import { lookup } from "../lib/lookup";
 import type { Tone } from "../parts/basics";
 import { Badge, Blank, Button, Notice } from "../parts/basics";
 import type { IconName } from "../parts/icons";
@@ -52,7 +53,7 @@ export function GradeCard({ result, run }: { result: Result; run: Run }) {
         <section class={`grade-card ${tone}`} aria-label="Evaluation">
             <header class="grade-head">
                 <Icon name={MARKS[tone]} />
-                <h3>{TITLES[patch.status ?? ""] ?? "Graded"}</h3>
+                <h3>{lookup(TITLES, patch.status ?? "") ?? "Graded"}</h3>
                 {run.referenceRun && <Badge tone="info">Reference run</Badge>}
                 <span class="grow" />
                 {runtime.agent_duration !== null && runtime.agent_duration !== undefined && <span class="dim">{duration(runtime.agent_duration)}</span>}

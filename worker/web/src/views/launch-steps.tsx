@@ -1,6 +1,7 @@
 // The wizard's steps for agent, model, mode and options.
 
 import type { ComponentChildren } from "preact";
+import { lookup } from "../lib/lookup";
 import { Badge, Blank, Notice } from "../parts/basics";
 import * as wizard from "../stores/wizard";
 
@@ -29,7 +30,7 @@ export function AgentStep() {
     return (
         <div class="cards" role="radiogroup" aria-label="Agent">
             {wizard.agents.value.map((id) => {
-                const [name, vendor] = AGENT_NAMES[id] ?? [id, "Unknown"];
+                const [name, vendor] = lookup(AGENT_NAMES, id) ?? [id, "Unknown"];
                 return <Card key={id} group="agent" name={name} checked={wizard.agent.value === id} onChoose={() => (wizard.agent.value = id)}>{vendor}</Card>;
             })}
         </div>

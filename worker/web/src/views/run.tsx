@@ -5,6 +5,7 @@ import { errorText } from "../lib/api";
 import { dateTime, dollars, duration } from "../lib/format";
 import { address, go, route } from "../lib/route";
 import { Badge, Blank, Button, CopyButton, Notice, Tabs } from "../parts/basics";
+import { Boundary } from "../parts/boundary";
 import { GradeMark, StatusMark } from "../parts/run-marks";
 import { Icon } from "../parts/icons";
 import { Splitter } from "../parts/splitter";
@@ -55,7 +56,7 @@ function paneTabs(feed: Feed): { center: PaneTab[]; bottom: PaneTab[] } {
     return { center, bottom };
 }
 
-function Pane({ id, feed, tab }: { id: string; feed: Feed; tab: string }) {
+function PaneBody({ id, feed, tab }: { id: string; feed: Feed; tab: string }) {
     switch (id) {
     case "dialog": return <DialogPane feed={feed} tab={tab} />;
     case "files": return <FilesPane files={feed.files.value} runId={feed.run.id} />;
@@ -66,6 +67,10 @@ function Pane({ id, feed, tab }: { id: string; feed: Feed; tab: string }) {
     case "review": return <ReviewPane text={feed.review.value} />;
     default: return <ChangesPane feed={feed} />;
     }
+}
+
+function Pane(props: { id: string; feed: Feed; tab: string }) {
+    return <Boundary key={props.id}><PaneBody {...props} /></Boundary>;
 }
 
 /** Panes that stay alive behind others once they were shown: a shell, a half-written question. */

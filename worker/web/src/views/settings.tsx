@@ -1,6 +1,7 @@
 // What the reader can choose; everything applies at once, the key when it is saved.
 
 import { useState } from "preact/hooks";
+import { lookup } from "../lib/lookup";
 import { Button, Notice } from "../parts/basics";
 import { allowNotifications } from "../stores/notifications";
 import { canSignOut, hasAssistant, hasTerminal, role, ROLE_TEXT, signOut } from "../stores/session";
@@ -94,7 +95,7 @@ export function SettingsView() {
                 </section>}
                 <section><h2>Notifications</h2><Notifications /></section>
                 {hasAssistant.value && <section><h2>Assistant</h2><ApiKey /></section>}
-                {canSignOut.value && <section><h2>Access</h2><p class="setting">The access token is held by this tab.{role.value && ` It may ${ROLE_TEXT[role.value] ?? "do what the server allows"} (role ${role.value}).`} <Button label="Forget the token" onClick={signOut} /></p></section>}
+                {canSignOut.value && <section><h2>Access</h2><p class="setting">The access token is held by this tab.{role.value && ` It may ${lookup(ROLE_TEXT, role.value) ?? "do what the server allows"} (role ${role.value}).`} <Button label="Forget the token" onClick={signOut} /></p></section>}
             </div>
         </div>
     );
