@@ -13,6 +13,9 @@ import { settings } from "./settings";
 const STARTING_MS = 2_000;
 const SESSIONS_MS = 5_000;
 
+/** What is asked for, and the conversation that asks: the answer goes to that one, whichever is open by then. */
+export interface Asked extends Permission { readonly session: string }
+
 export class Assistant {
     readonly health = signal<AssistantHealth | null>(null);
     readonly unavailable = signal<string | null>(null);
@@ -29,10 +32,13 @@ export class Assistant {
     /** What the server has to say about a new conversation. */
     readonly notice = signal<string | null>(null);
     readonly expired = signal(false);
-    readonly permissions = signal<readonly Permission[]>([]);
+    readonly permissions = signal<readonly Asked[]>([]);
+    /** Kinds of request that are allowed for as long as this conversation is open. */
     private readonly always = new Set<string>();
     private readonly answered = new Set<string>();
     private events: Channel<typeof ASSISTANT_MESSAGE> | null = null;
+    /** Counts what was opened: an answer or event from before concerns nothing that is shown now. */
+    private visit = 0;
     private timers: number[] = [];
     private closed = false;
     /** An answer is under way as long as our request for it is open, or OpenCode says so. */
@@ -48,8 +54,15 @@ export class Assistant {
 
     close(): void {
         this.closed = true;
+        this.visit++;
         this.events?.close();
         this.timers.forEach(clearTimeout);
+    }
+
+    /** Tells later whether the conversation that is open now still is. */
+    private stay(): () => boolean {
+        const visit = this.visit;
+        return () => visit === this.visit;
     }
 
     private path(rest: string): string {
@@ -88,6 +101,8 @@ export class Assistant {
 
     open(id: string | null): void {
         if (id === this.session.value) return;
+        this.visit++;
+        this.always.clear();
         this.events?.close();
         this.events = null;
         this.session.value = id;
@@ -112,27 +127,29 @@ export class Assistant {
         const query = new URLSearchParams({ sessionId: id, heartbeat: "1" });
         const directory = this.directory();
         if (directory) query.set("directory", directory);
+        const here = this.stay();
+        this.events?.close();
         this.events = new Channel("assistant", {
             shape: ASSISTANT_MESSAGE,
             path: () => this.path(`events-ws?${query}`),
-            onMessage: (message) => this.receive(message),
+            onMessage: (message) => here() && this.receive(message, id),
             // What happened while nobody listened is in the stored messages.
-            onOpen: () => void this.loadMessages(),
+            onOpen: () => here() && void this.loadMessages(),
         });
     }
 
     async loadMessages(): Promise<void> {
-        const id = this.session.value;
+        const id = this.session.value, here = this.stay();
         if (id === null) return;
         try {
             const body: unknown = await (await request(this.path(`sessions/${encodeURIComponent(id)}/messages`))).json();
-            if (id !== this.session.value) return;
+            if (!here()) return;
             this.messages.value = readMessages(body);
             if (!this.busy.value) this.live.value = [];
             const last = this.messages.value.at(-1);
             if (last?.role === "assistant" && last.error) this.error.value = last.error;
         } catch (error) {
-            this.fail(error, "This session no longer exists. Please start a new conversation.");
+            if (here()) this.fail(error, "This session no longer exists. Please start a new conversation.");
         }
     }
 
@@ -143,7 +160,9 @@ export class Assistant {
         } else this.error.value = errorText(error);
     }
 
+    /** False when the text did not get through and still belongs into the field it came from. */
     async send(text: string): Promise<boolean> {
+        const here = this.stay();
         this.error.value = null;
         this.sending.value = text;
         this.setBusy(true, this.answering);
@@ -152,31 +171,44 @@ export class Assistant {
             await request(this.path(`sessions/${encodeURIComponent(id)}/messages`), { method: "POST", body: { message: text, ...(this.directory() ? { directory: this.directory() } : {}) } });
             return true;
         } catch (error) {
-            this.fail(error, "Session expired or no longer exists. Please start a new conversation.");
-            return false;
+            if (here()) this.fail(error, "Session expired or no longer exists. Please start a new conversation.");
+            return !here();
         } finally {
-            this.setBusy(false, this.answering);
-            this.retry.value = null;
-            await this.loadMessages();
-            this.sending.value = null;
-            this.live.value = [];
+            if (here()) {
+                this.setBusy(false, this.answering);
+                this.retry.value = null;
+                await this.loadMessages();
+            }
+            if (here()) {
+                this.sending.value = null;
+                this.live.value = [];
+            }
         }
     }
 
+    /** A new conversation; it is shown unless another was opened meanwhile. */
     private async create(): Promise<string> {
+        const here = this.stay();
         const key = settings.peek().anthropicApiKey, directory = this.directory();
         const body = { title: "Debug Session", ...(directory ? { workingDir: directory } : {}), ...(key ? { apiKey: key } : {}) };
         const answer: unknown = await (await request(this.path("sessions"), { method: "POST", body })).json();
         if (!isRecord(answer) || typeof answer.id !== "string") throw new Error("Failed to create session");
-        this.notice.value = typeof answer.notice === "string" ? answer.notice : null;
-        this.session.value = answer.id;
-        this.listen(answer.id);
+        if (here()) {
+            this.notice.value = typeof answer.notice === "string" ? answer.notice : null;
+            this.session.value = answer.id;
+            this.listen(answer.id);
+        }
         return answer.id;
     }
 
     async stop(): Promise<void> {
-        const id = this.session.value;
-        if (id) await request(this.path(`sessions/${encodeURIComponent(id)}/abort`), { method: "POST" }).catch((error: unknown) => (this.error.value = errorText(error)));
+        const id = this.session.value, here = this.stay();
+        if (!id) return;
+        try {
+            await request(this.path(`sessions/${encodeURIComponent(id)}/abort`), { method: "POST" });
+        } catch (error) {
+            if (here()) this.error.value = errorText(error);
+        }
     }
 
     async remove(id: string): Promise<void> {
@@ -189,7 +221,7 @@ export class Assistant {
         }
     }
 
-    private receive(message: AssistantMessage): void {
+    private receive(message: AssistantMessage, session: string): void {
         const data = "data" in message && isRecord(message.data) ? message.data : {};
         const properties = isRecord(data.properties) ? data.properties : {};
         switch (message.type) {
@@ -197,7 +229,7 @@ export class Assistant {
         case "message.updated": if (isRecord(properties.info) && isRecord(properties.info.time) && properties.info.time.end) void this.loadMessages(); return;
         case "session.status": return this.receiveStatus(properties.status);
         case "session.error": this.error.value = providerError(properties.error) ?? this.error.value; return;
-        case "permission.asked": case "permission.updated": return this.receivePermission(properties);
+        case "permission.asked": case "permission.updated": return this.receivePermission(properties, session);
         case "permission.replied": this.dropPermission(String(properties.permissionID ?? properties.requestID ?? "")); return;
         }
     }
@@ -218,9 +250,10 @@ export class Assistant {
             ? `Waiting for the model provider: ${String(status.message ?? "")} (attempt ${String(status.attempt ?? "?")})` : null;
     }
 
-    private receivePermission(properties: Record<string, unknown>): void {
-        const permission = readPermission(properties);
-        if (!permission || this.answered.has(permission.id) || this.permissions.value.some((p) => p.id === permission.id)) return;
+    private receivePermission(properties: Record<string, unknown>, session: string): void {
+        const read = readPermission(properties);
+        if (!read || this.answered.has(read.id) || this.permissions.value.some((p) => p.id === read.id)) return;
+        const permission = { ...read, session };
         this.permissions.value = [...this.permissions.value, permission];
         if (this.always.has(permission.type)) void this.reply(permission, true);
     }
@@ -229,19 +262,18 @@ export class Assistant {
         this.permissions.value = this.permissions.value.filter((permission) => permission.id !== id);
     }
 
-    /** Answer a request; `always` allows later ones of that kind in this chat too. */
-    async reply(permission: Permission, allow: boolean, always = false): Promise<void> {
-        const id = this.session.value;
-        if (!id) return;
+    /** Answer a request; `always` allows later ones of that kind while this conversation is open. */
+    async reply(permission: Asked, allow: boolean, always = false): Promise<void> {
+        const here = this.stay(), asker = permission.session === this.session.value;
         this.answered.add(permission.id);
         this.dropPermission(permission.id);
-        if (always) this.always.add(permission.type);
+        if (always && asker) this.always.add(permission.type);
         try {
-            await request(this.path(`sessions/${encodeURIComponent(id)}/permissions/${encodeURIComponent(permission.id)}`), { method: "POST", body: always ? { allow, response: "always" } : { allow } });
+            await request(this.path(`sessions/${encodeURIComponent(permission.session)}/permissions/${encodeURIComponent(permission.id)}`), { method: "POST", body: always ? { allow, response: "always" } : { allow } });
         } catch (error) {
-            this.error.value = errorText(error);
+            if (asker && here()) this.error.value = errorText(error);
         }
-        if (always) for (const other of this.permissions.value.filter((p) => p.type === permission.type)) void this.reply(other, true);
+        if (always && asker && here()) for (const other of this.permissions.value.filter((p) => p.type === permission.type)) void this.reply(other, true);
     }
 }
 

@@ -1,7 +1,7 @@
 // The assistant: conversations about a run with a model inside its container.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Message, Part, Permission } from "../lib/conversation";
+import type { Message, Part } from "../lib/conversation";
 import { lookup } from "../lib/lookup";
 import { presetsFor } from "../lib/presets";
 import { address } from "../lib/route";
@@ -12,7 +12,7 @@ import { LongText } from "../parts/long-text";
 import { Markdown } from "../parts/markdown";
 import { Modal } from "../parts/modal";
 import type { Feed } from "../stores/feed";
-import type { Assistant } from "../stores/assistant";
+import type { Asked, Assistant } from "../stores/assistant";
 import { holdAssistant, releaseAssistant } from "../stores/assistant";
 import { settings } from "../stores/settings";
 
@@ -49,7 +49,7 @@ const PERMISSIONS: Record<string, string> = {
     bash: "Execute Command", edit: "Edit File", write: "Create File", read: "Read File", external_directory: "Access External Directory",
 };
 
-function AskPermission({ permission, assistant }: { permission: Permission; assistant: Assistant }) {
+function AskPermission({ permission, assistant }: { permission: Asked; assistant: Assistant }) {
     const reply = (allow: boolean, always = false) => void assistant.reply(permission, allow, always);
     const foot = <><Button kind="danger" label="Deny" onClick={() => reply(false)} /><Button label="Always Allow" onClick={() => reply(true, true)} /><Button kind="primary" label="Allow" onClick={() => reply(true)} /></>;
     return (
@@ -58,7 +58,7 @@ function AskPermission({ permission, assistant }: { permission: Permission; assi
             {permission.type === "bash" && <Notice tone="warn">The command runs inside the run's container.</Notice>}
             {permission.patterns.map((pattern, i) => <pre key={i} class="paste-text" tabIndex={0}>{pattern}</pre>)}
             {permission.metadata && <details class="chat-fold"><summary>Details</summary><LongText text={permission.metadata} name="permission.json" /></details>}
-            <p class="dim">“Always Allow” holds for this kind of request until the page is left.</p>
+            <p class="dim">“Always Allow” holds for this kind of request as long as this conversation is open.</p>
         </Modal>
     );
 }
