@@ -22,19 +22,18 @@ missing_packages() {
     done
 }
 
-# Run "$@" so that no package it installs starts a service.
-without_services() {
-    policy=/usr/sbin/policy-rc.d
-    if [ -e "$policy" ]; then
-        "$@"
-        return
+policy=/usr/sbin/policy-rc.d
+
+# Run "$@" so that no package it installs starts a service. A shell of its own: its traps end with
+# it, and what was forbidden does not stay so when it is interrupted.
+without_services() (
+    if ! [ -e "$policy" ]; then
+        trap 'as_root rm -f "$policy"' EXIT
+        trap 'exit 130' HUP INT TERM
+        printf '#!/bin/sh\nexit 101\n' | as_root install -m 755 /dev/stdin "$policy"
     fi
-    printf '#!/bin/sh\nexit 101\n' | as_root install -m 755 /dev/stdin "$policy"
     "$@"
-    set -- $?
-    as_root rm -f "$policy"
-    return "$1"
-}
+)
 
 # Of "$@" those this Debian knows: a library that a release dropped must not stop the rest.
 known_packages() {

@@ -259,3 +259,33 @@ def test_socket_activation_and_notification(installed, place):
             p.wait()
         p.stderr.close()
         manager.close()
+
+
+# What tools/prepare.sh installs packages with, but for a file that a test may write.
+INSTALL = """. "$0/tools/prepare.sh"
+policy=$1
+as_root() { "$@"; }
+shift
+without_services "$@"
+"""
+
+
+@pytest.mark.parametrize("sent", (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+def test_interrupted_install_allows_services_again(tmp_path, sent):
+    policy = tmp_path / "policy-rc.d"
+    with subprocess.Popen(["sh", "-uc", "top=$0\n" + INSTALL, TOP, policy, "sleep", "300"],
+                          start_new_session=True) as installing:
+        process.wait_for(policy.exists, 20, "services are forbidden")
+        os.killpg(installing.pid, sent)
+        installing.wait(20)
+    process.wait_for(lambda: not policy.exists(), 20, "services are allowed again")
+
+
+def test_install_and_services(tmp_path):
+    """Forbidden while it runs, its status is told, and what somebody else forbade stays."""
+    policy = tmp_path / "policy-rc.d"
+    argv = ["sh", "-uc", "top=$0\n" + INSTALL, TOP, policy, policy]
+    assert run(*argv).returncode == 101 and not policy.exists()
+    policy.write_text("#!/bin/sh\nexit 102\n")
+    policy.chmod(0o755)
+    assert run(*argv).returncode == 102 and policy.exists()
