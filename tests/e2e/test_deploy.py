@@ -261,6 +261,20 @@ def test_socket_activation_and_notification(installed, place):
         manager.close()
 
 
+def test_purge_forgets_tokens(tmp_path):
+    """Those of ssebench-webui@NAME as well; what is no token is left to whoever wrote it."""
+    script = (TOP / "deploy/debian/postrm").read_text(encoding="ascii")
+    etc = tmp_path / "etc"
+    for kept in ((), ("two.conf",)):
+        etc.mkdir()
+        for name in ("token", "tokens", ".tokens.lock", ".tokens.new", "two.token", "two.tokens",
+                     *kept):
+            (etc / name).touch()
+        done = run("sh", "-c", script.replace("/etc/ssebench-webui", str(etc)), "postrm", "purge")
+        assert done.returncode == 0, done.stderr
+        assert (sorted(os.listdir(etc)) if etc.exists() else None) == (list(kept) or None)
+
+
 # What tools/prepare.sh installs packages with, but for a file that a test may write.
 INSTALL = """. "$0/tools/prepare.sh"
 policy=$1

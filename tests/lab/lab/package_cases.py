@@ -168,6 +168,7 @@ def removes(package):
     stays = left(package)
     assert "/etc/ssebench-webui/token" in stays, stays
     same({p for p in stays if p.startswith("/usr")}, set(), "programs")
+    package.folder.run("touch", "/etc/ssebench-webui/two.token", "/etc/ssebench-webui/two.tokens")
     package.folder.run("dpkg", "--purge", "ssebench-webui")
     stays = {p for p in left(package) if OURS.search(p) and not p.startswith("/srv/")}
     same({p for p in stays if not p.startswith("/var/lib/ssebench-webui")}, set(), "left")
