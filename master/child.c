@@ -132,11 +132,11 @@ read_control(int fd, short what, void *arg)
         packet; /* 4 kB that need no stack; the master has one thread */
     int status = 0;
 
+    watch_silence(c);
     for (int i = 0; i < MESSAGES_PER_WAKE && status == 0; i++) {
         status = channel_receive(fd, &packet);
         if (status != 0)
             break;
-        watch_silence(c);
         status = handle_message(c, &packet);
         channel_packet_done(&packet);
     }

@@ -31,9 +31,15 @@ is_at_or_below(const char *path, size_t len, const char *base)
 }
 
 static bool
+is_word(const char *at, size_t len, const char *word)
+{
+    return len == strlen(word) && memcmp(at, word, len) == 0;
+}
+
+static bool
 path_is(const struct access_request *r, const char *path)
 {
-    return r->path_len == strlen(path) && memcmp(r->path, path, r->path_len) == 0;
+    return is_word(r->path, r->path_len, path);
 }
 
 static bool
@@ -103,7 +109,18 @@ refused_by_peer(const struct access_rules *rules, const struct access_request *r
         setting_token);
 }
 
-/* Rule 2. "null", an empty value and anything unparsable is a foreign origin. */
+/* A page's images, frames and links carry no Origin, and some GETs here start a process. Browsers say
+ * whose page asks (W3C Fetch Metadata); "none" is the person's own doing. */
+static bool
+is_foreign_page(const struct access_request *r)
+{
+    return r->fetch_site != NULL &&
+           !is_word(r->fetch_site, r->fetch_site_len, "same-origin") &&
+           !is_word(r->fetch_site, r->fetch_site_len, "none");
+}
+
+/* Rule 2. "null", an empty value and anything unparsable is a foreign origin. Without one, a
+ * foreign page may look, no more. */
 static bool
 refused_by_origin(const struct access_rules *rules, const struct access_request *r,
                   struct access_verdict *v)
@@ -111,9 +128,11 @@ refused_by_origin(const struct access_rules *rules, const struct access_request 
     struct origin o;
     struct host h;
 
-    if (r->origin == NULL)
-        return false;
-    if (policy_origin_parse(r->origin, r->origin_len, &o)) {
+    if (r->origin == NULL) {
+        if (!is_foreign_page(r) || policy_access_deed(r) == DEED_VIEW)
+            return false;
+        v->by_fetch_site = true;
+    } else if (policy_origin_parse(r->origin, r->origin_len, &o)) {
         if (policy_origin_listed(&o, rules->origins, rules->n_origins)) {
             v->cors = true;
             return false;
@@ -122,29 +141,6 @@ refused_by_origin(const struct access_rules *rules, const struct access_request 
             policy_origin_same_host(&o, &h))
             return false;
     }
-    return refuse(v, 403, "Origin not allowed", setting_origins);
-}
-
-/* A page's images, frames and links carry no Origin, and some GETs here start a process. Browsers say
- * whose page asks (W3C Fetch Metadata); "none" is the person's own doing. */
-static bool
-is_foreign_page(const struct access_request *r)
-{
-    static const char own[] = "same-origin", person[] = "none";
-    size_t n = r->fetch_site_len;
-
-    if (r->fetch_site == NULL || r->origin != NULL)
-        return false;
-    return !(n == strlen(own) && memcmp(r->fetch_site, own, n) == 0) &&
-           !(n == strlen(person) && memcmp(r->fetch_site, person, n) == 0);
-}
-
-/* Rule 2, for what is more than looking. */
-static bool
-refused_by_fetch_site(const struct access_request *r, struct access_verdict *v)
-{
-    if (!is_foreign_page(r) || policy_access_deed(r) == DEED_VIEW)
-        return false;
     return refuse(v, 403, "Origin not allowed", setting_origins);
 }
 
@@ -259,7 +255,7 @@ policy_access_decide(const struct access_rules *rules,
     /* A handshake is no page wherever it goes: contract 10.3 names every upgrade. */
     if (!policy_access_is_api(request->path, request->path_len) && !request->upgrade)
         return v;
-    if (refused_by_origin(rules, request, &v) || refused_by_fetch_site(request, &v))
+    if (refused_by_origin(rules, request, &v))
         return v;
     if (strcmp(request->method, "OPTIONS") == 0) {
         v.outcome = ACCESS_PREFLIGHT;

@@ -61,6 +61,7 @@ struct access_verdict {
     const char *error;    /* exact text of the security model or contract */
     const char *setting;  /* the one setting that admits it, or NULL */
     enum role needed;     /* refused for the token's role: the least that may; else ROLE_NONE */
+    bool by_fetch_site;   /* refused for Sec-Fetch-Site: there was no Origin */
     bool cors;            /* the Origin is a listed one: CORS headers belong on the answer */
 };
 

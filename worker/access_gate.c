@@ -122,7 +122,7 @@ hint_make(const struct exchange *x, const struct access_verdict *v, char *out, s
     if (x->request.origin.at)
         n += snprintf(out + n, size - (size_t)n, " and Origin \"%s\"",
                       hint_value(x->request.origin, origin));
-    else if (x->request.fetch_site.at && strstr(v->setting, "ORIGINS"))
+    else if (v->by_fetch_site)
         n += snprintf(out + n, size - (size_t)n, " and Sec-Fetch-Site \"%s\"",
                       hint_value(x->request.fetch_site, origin));
     if (x->conn->peer == PEER_UID && v->status == 403)

@@ -159,20 +159,25 @@ answer_slices(struct exchange *x, int fd, uint64_t size, enum doc_slices_kind ki
     ev_timer_start(worker_loop(), &k->turn);
 }
 
+static void
+answer_parsed(struct exchange *x, int fd, uint64_t size,
+              int (*render)(const char *bytes, size_t len, struct buf *out),
+              enum doc_slices_kind kind)
+{
+    if (size <= DOC_AT_ONCE)
+        answer_rendered(x, fd, size, render);
+    else
+        answer_slices(x, fd, size, kind);
+}
+
 void
 doc_answer_project(struct exchange *x, int fd, uint64_t size, double since)
 {
-    if (size <= DOC_AT_ONCE)
-        answer_rendered(x, fd, size, doc_render_project);
-    else
-        answer_slices(x, fd, size, DOC_PROJECT);
+    answer_parsed(x, fd, size, doc_render_project, DOC_PROJECT);
 }
 
 void
 doc_answer_result(struct exchange *x, int fd, uint64_t size, double since)
 {
-    if (size <= DOC_AT_ONCE)
-        answer_rendered(x, fd, size, doc_render_result);
-    else
-        answer_slices(x, fd, size, DOC_RESULT);
+    answer_parsed(x, fd, size, doc_render_result, DOC_RESULT);
 }

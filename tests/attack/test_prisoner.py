@@ -72,14 +72,19 @@ def build():
         pytest.skip("no build with -Dprisoner=true at " + BUILD)
 
 
+@pytest.fixture
+def prisoners(monkeypatch):
+    """Servers are of the build with prisoners."""
+    monkeypatch.setattr(harness, "SERVER", os.path.join(BUILD, "ssebench-webui"))
+    monkeypatch.setattr(harness, "BUILD", BUILD)
+
+
 @pytest.mark.parametrize("started", list(STARTS))
 @pytest.mark.parametrize("name", list(VERDICTS))
-def test_attempt(name, started, monkeypatch):
+def test_attempt(name, started, prisoners):
     uid, narrow = STARTS[started]
     if uid is not None and os.geteuid() != 0:
         pytest.skip("needs root, to act as another account")
-    monkeypatch.setattr(harness, "SERVER", os.path.join(BUILD, "ssebench-webui"))
-    monkeypatch.setattr(harness, "BUILD", BUILD)
     place = harness.Place(demo=False)
     under = []
     if narrow:
@@ -115,9 +120,7 @@ def test_attempt(name, started, monkeypatch):
     process.wait_for(lambda: not harness.leftovers(), 10, "no process left")
 
 
-def test_a_worker_that_hangs_is_replaced(monkeypatch):
-    monkeypatch.setattr(harness, "SERVER", os.path.join(BUILD, "ssebench-webui"))
-    monkeypatch.setattr(harness, "BUILD", BUILD)
+def test_a_worker_that_hangs_is_replaced(prisoners):
     place = harness.Place(demo=False)
     server = harness.Server(place, {"SSEBENCH_PRISONER": "1"}, "/spin")
     others = [server.broker()] + [p for p in server.workers() if process.command(p)[1:2] == ["2"]]

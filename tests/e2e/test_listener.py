@@ -55,21 +55,20 @@ def test_a_client_that_is_gone_is_not_refused(start, reset):
     """It closes after the worker has asked whose it is, and before the broker has looked."""
     server = start()
     broker, workers = server.broker(), server.workers()
-    os.kill(server.pid, signal.SIGSTOP)  # it would let them go on
-    for _ in range(5):
-        os.kill(broker, signal.SIGSTOP)
-        with socket.create_connection(server.address) as s:
-            if reset:
-                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            s.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            time.sleep(0.2)  # until it has asked
+    with process.held(server.pid, []):
+        for _ in range(5):
+            os.kill(broker, signal.SIGSTOP)
+            with socket.create_connection(server.address) as s:
+                if reset:
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                s.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                time.sleep(0.2)  # until it has asked
+                for pid in workers:
+                    os.kill(pid, signal.SIGSTOP)
+            os.kill(broker, signal.SIGCONT)
+            time.sleep(0.2)  # until the answer is there, beside the end of the connection
             for pid in workers:
-                os.kill(pid, signal.SIGSTOP)
-        os.kill(broker, signal.SIGCONT)
-        time.sleep(0.2)  # until the answer is there, beside the end of the connection
-        for pid in workers:
-            os.kill(pid, signal.SIGCONT)
-    os.kill(server.pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGCONT)
     assert server.get("/api/health").status == 200
     assert server.stop() == 0  # all its lines are here
     assert [line for line in server.err if " refused " in line] == []

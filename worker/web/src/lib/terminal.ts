@@ -250,7 +250,7 @@ export class TerminalView {
     }
 
     /** Open is what takes keys: not while old output comes, whose queries get no second answer. */
-    private replayed(): void {
+    private openOnceReplayed(): void {
         if (this.state.value !== "connecting" || this.replay > 0) return;
         this.state.value = "open";
         this.reattached = 0;
@@ -271,7 +271,7 @@ export class TerminalView {
             this.store(message.id);
             this.counts = message.credit === true;
             this.replay = this.replayToWrite = message.replay ?? 0;
-            this.replayed();
+            this.openOnceReplayed();
         }
         else if (message.type === "resize") {
             this.waiting.push({ cols: message.cols, rows: message.rows });
@@ -336,7 +336,7 @@ export class TerminalView {
                 this.pending -= length;
                 if (channel === this.channel) {
                     this.replay = Math.max(0, this.replay - old);
-                    this.replayed();
+                    this.openOnceReplayed();
                 }
                 if (this.counts) channel?.send(JSON.stringify({ type: "credit", bytes: length }));
                 this.pump();
